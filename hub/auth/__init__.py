@@ -1,0 +1,1 @@
+"""Who may do what: hub identity (CAs, keys), client certificates, tokens, RBAC."""

@@ -1,0 +1,39 @@
+"""Users and the attributes of a request, as authorisation sees them.
+
+Pure data; mirrors k8s.io/apiserver `user.Info` and `authorizer.Attributes`.
+"""
+
+from dataclasses import dataclass, field
+
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+ANONYMOUS = "system:anonymous"
+MASTERS = "system:masters"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who asks. `extra` maps lower-case keys to lists of values, as in SelfSubjectReview."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What is asked: a resource request, or a non-resource `path` when `path` is not empty.
+
+    `name` is the object's name, or for list/watch/deletecollection the one that ``fieldSelector=metadata.name=x`` pins
+    (k8s.io/apiserver/pkg/endpoints/request/requestinfo.go), which is how agents may list with resourceNames.
+    """
+
+    verb: str
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
