@@ -1,0 +1,31 @@
+"""Fixtures that every directory of tests may use; what one part needs lives in its own modules."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.kubectl import locate
+
+
+@pytest.fixture(scope="session")
+def kubectl() -> Path:
+    """The kubectl binary; fails with a hint when it is not there."""
+    return locate()
+
+
+@pytest.fixture(scope="session")
+def is_soak() -> bool:
+    """Whether `make soak` runs: long rounds choose their number by it."""
+    return bool(os.environ.get("HUBLET_SOAK"))
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A loopback port that nothing listens on now; better is a server that binds port 0."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    assert isinstance(port, int)
+    return port
