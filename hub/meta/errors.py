@@ -1,8 +1,9 @@
 """API errors: the Status objects that Kubernetes clients branch on.
 
-Owns the one exception that becomes an HTTP answer, and a constructor for each reason, named and worded as in
-k8s.io/apimachinery/pkg/api/errors/errors.go (clients and people match those texts). Raising is the registry's and the
-handlers' business; turning an `ApiError` into bytes is the HTTP layer's.
+Owns the one exception that becomes an HTTP answer, and a constructor for each reason, named and
+worded as in k8s.io/apimachinery/pkg/api/errors/errors.go (clients and people match those texts).
+Raising is the registry's and the handlers' business; turning an `ApiError` into bytes is the HTTP
+layer's.
 
     ApiError
         code, reason, message, details{name, group, kind, uid, causes[], retryAfterSeconds}
@@ -16,7 +17,7 @@ from hub.meta import Obj
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One entry of ``details.causes``: a machine-readable reason, a message and the JSON path of the field."""
+    """One entry of ``details.causes``: a reason for machines, a message and the field's path."""
 
     reason: str
     message: str
@@ -29,7 +30,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource name with its group, printed as ``managedclusters.cluster.open-cluster-management.io``."""
+    """A resource name with its group, printed as ``leases.coordination.k8s.io``."""
 
     group: str
     resource: str
