@@ -9,6 +9,9 @@ AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 ANONYMOUS = "system:anonymous"
 MASTERS = "system:masters"
+SERVICE_ACCOUNTS = "system:serviceaccounts"
+CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
+"""Key in `User.extra`: which certificate or token proved the user, for audit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +28,9 @@ class User:
 class Attributes:
     """What is asked: a resource request, or a non-resource `path` when `path` is not empty.
 
-    `name` is the object's name, or for list/watch/deletecollection the one that ``fieldSelector=metadata.name=x`` pins
-    (k8s.io/apiserver/pkg/endpoints/request/requestinfo.go), which is how agents may list with resourceNames.
+    `name` is the object's name, or for list/watch/deletecollection the one that
+    ``fieldSelector=metadata.name=x`` pins (k8s.io/apiserver/pkg/endpoints/request/requestinfo.go),
+    which is how agents may list with resourceNames.
     """
 
     verb: str
@@ -37,3 +41,8 @@ class Attributes:
     namespace: str = ""
     name: str = ""
     path: str = ""
+
+
+def service_account_name(namespace: str, name: str) -> str:
+    """Return the user name of a ServiceAccount."""
+    return f"system:serviceaccount:{namespace}:{name}"
