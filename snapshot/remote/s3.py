@@ -1,0 +1,273 @@
+"""A bucket as an object store: ``s3://bucket/prefix``, over boto3.
+
+Owns everything S3: options, credentials (the usual AWS chain), retries, and telling apart the
+answers that matter (404, 409, 412). The only module that imports boto3.
+
+- Conditions are If-None-Match / If-Match; 409 ConditionalRequestConflict means "two at once, try
+  again", and is tried again. Some servers (SeaweedFS) answer 412 to an If-Match on a missing
+  object where AWS answers 404: a look at the object tells the two apart.
+- Retries are bounded, with jitter, by botocore's standard mode; a retried conditional put may meet
+  its own first attempt and then raises `PreconditionFailed` or `ObjectExists`: the chain looks for
+  its nonce.
+- Custom endpoints get ``when_required`` checksums (many servers refuse trailing CRCs); Content-MD5
+  guards every put.
+"""
+
+import base64
+import contextlib
+import datetime as dt
+import hashlib
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Literal
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    NoCredentialsError,
+    PartialCredentialsError,
+)
+
+from snapshot.errors import (
+    ObjectExists,
+    ObjectMissing,
+    PreconditionFailed,
+    RemoteDenied,
+    RemoteError,
+    RemoteInvalid,
+    RemoteUnavailable,
+)
+from snapshot.remote.api import Blob, Entry, Source, check_name
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
+
+_CHUNK = 1 << 20
+_CONFLICT_TRIES = 6
+_DENIED = frozenset(
+    {
+        "AccessDenied",
+        "AllAccessDisabled",
+        "ExpiredToken",
+        "InvalidAccessKeyId",
+        "InvalidToken",
+        "SignatureDoesNotMatch",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class S3Options:
+    """Where the bucket is and how to speak to it; None leaves it to the AWS configuration chain."""
+
+    bucket: str
+    prefix: str = ""
+    """Without slashes at its ends; empty is the bucket's root."""
+    endpoint: str | None = None
+    region: str | None = None
+    path_style: bool | None = None
+    """None: path style for custom endpoints, else what AWS prefers."""
+    ca_file: str | None = None
+    """PEM bundle for the endpoint's certificate."""
+    timeout_s: float = 20.0
+    """For connecting and for each read."""
+    attempts: int = 4
+    """Tries of one request, the first included."""
+
+
+class S3Remote:
+    """`Remote` on a bucket and prefix."""
+
+    def __init__(self, options: S3Options, *, pause: Callable[[float], None] = time.sleep) -> None:
+        self._options = options
+        self._prefix = f"{options.prefix}/" if options.prefix else ""
+        self._pause = pause
+        with _errors("open", options.bucket):
+            self._client = _client(options)
+
+    @property
+    def url(self) -> str:
+        """Return bucket and prefix as a URL."""
+        return f"s3://{self._options.bucket}/{self._options.prefix}"
+
+    def get(self, name: str) -> Blob:
+        """GET into memory."""
+        with _errors("get", name):
+            answer = self._client.get_object(Bucket=self._options.bucket, Key=self._key(name))
+            with contextlib.closing(answer["Body"]) as body:
+                return Blob(body.read(), answer["ETag"])
+
+    def get_to_file(self, name: str, path: Path) -> int:
+        """GET in pieces into a file; botocore checks the length of what comes."""
+        with _errors("get", name):
+            answer = self._client.get_object(Bucket=self._options.bucket, Key=self._key(name))
+            with contextlib.closing(answer["Body"]) as body, path.open("xb") as file:
+                for chunk in body.iter_chunks(_CHUNK):
+                    file.write(chunk)
+                return file.tell()
+
+    def put_if_absent(self, name: str, source: Source) -> str:
+        """PUT with ``If-None-Match: *``."""
+        bucket, key = self._options.bucket, self._key(name)
+
+        def send(body: bytes | BinaryIO, md5: str) -> str:
+            return self._client.put_object(
+                Bucket=bucket, Key=key, Body=body, ContentMD5=md5, IfNoneMatch="*"
+            )["ETag"]
+
+        with _errors("put", name, refused=ObjectExists):
+            return self._through_conflicts(source, send)
+
+    def put_if_match(self, name: str, source: bytes, *, etag: str) -> str:
+        """PUT with ``If-Match``."""
+        bucket, key = self._options.bucket, self._key(name)
+
+        def send(body: bytes | BinaryIO, md5: str) -> str:
+            return self._client.put_object(
+                Bucket=bucket, Key=key, Body=body, ContentMD5=md5, IfMatch=etag
+            )["ETag"]
+
+        try:
+            with _errors("put", name, refused=PreconditionFailed):
+                return self._through_conflicts(source, send)
+        except PreconditionFailed:
+            self.head(name)  # raises ObjectMissing when that is why, see the module's docstring
+            raise
+
+    def head(self, name: str) -> Entry:
+        """HEAD."""
+        with _errors("head", name):
+            answer = self._client.head_object(Bucket=self._options.bucket, Key=self._key(name))
+            return Entry(name, answer["ContentLength"], _utc(answer["LastModified"]))
+
+    def list(self, under: str = "") -> Iterator[Entry]:
+        """ListObjectsV2, page by page."""
+        pages = self._client.get_paginator("list_objects_v2").paginate(
+            Bucket=self._options.bucket, Prefix=self._prefix + under
+        )
+        with _errors("list", under):
+            for page in pages:
+                for each in page.get("Contents", []):
+                    name = each["Key"].removeprefix(self._prefix)
+                    yield Entry(name, each["Size"], _utc(each["LastModified"]))
+
+    def delete(self, name: str) -> None:
+        """DELETE; S3 answers the same whether there was one."""
+        with _errors("delete", name), contextlib.suppress(ObjectMissing):
+            self._client.delete_object(Bucket=self._options.bucket, Key=self._key(name))
+
+    def close(self) -> None:
+        """Close the connections of the pool."""
+        self._client.close()
+
+    def _key(self, name: str) -> str:
+        return self._prefix + check_name(name)
+
+    def _through_conflicts(
+        self, source: Source, send: Callable[[bytes | BinaryIO, str], str]
+    ) -> str:
+        """Send, and again with jitter while the server says that two conditional writes met."""
+        for tried in range(1, _CONFLICT_TRIES + 1):
+            try:
+                with _body(source) as (body, md5):
+                    return send(body, md5)
+            except ClientError as error:
+                if _status(error) != 409 or tried == _CONFLICT_TRIES:
+                    raise
+                self._pause(random.uniform(0.5, 1.0) * 0.05 * 2**tried)  # noqa: S311  jitter, no secret
+        raise AssertionError("unreachable: the last try returns or raises")
+
+
+def parse_bool(text: str, *, option: str) -> bool:
+    """Read true/false as people write them in URLs and environments."""
+    values = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    try:
+        return values[text.lower()]
+    except KeyError as error:
+        raise RemoteInvalid(f"{option} is true or false, not {text!r}", op="open") from error
+
+
+def _client(options: S3Options) -> "S3Client":
+    custom = options.endpoint is not None
+    path_style = custom if options.path_style is None else options.path_style
+    checksums: Literal["when_required", "when_supported"] = (
+        "when_required" if custom else "when_supported"
+    )
+    config = Config(
+        connect_timeout=options.timeout_s,
+        read_timeout=options.timeout_s,
+        retries={"mode": "standard", "total_max_attempts": options.attempts},
+        s3={"addressing_style": "path" if path_style else "auto"},
+        request_checksum_calculation=checksums,
+        response_checksum_validation=checksums,
+    )
+    return boto3.session.Session().client(
+        "s3",
+        endpoint_url=options.endpoint,
+        region_name=options.region or ("us-east-1" if custom else None),
+        verify=options.ca_file,
+        config=config,
+    )
+
+
+@contextlib.contextmanager
+def _body(source: Source) -> Iterator[tuple[bytes | BinaryIO, str]]:
+    """Give what boto3 sends, and its Content-MD5."""
+    md5 = hashlib.md5(usedforsecurity=False)
+    if isinstance(source, bytes):
+        md5.update(source)
+        yield source, base64.b64encode(md5.digest()).decode()
+        return
+    with source.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            md5.update(chunk)
+        file.seek(0)
+        yield file, base64.b64encode(md5.digest()).decode()
+
+
+def _utc(moment: dt.datetime) -> dt.datetime:
+    return moment.astimezone(dt.UTC)
+
+
+def _status(error: ClientError) -> int:
+    return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+
+
+@contextlib.contextmanager
+def _errors(
+    op: str, name: str, *, refused: type[RemoteError] = PreconditionFailed
+) -> Iterator[None]:
+    """Translate botocore's errors into the contract's; `refused` is what a 412 means here."""
+    try:
+        yield
+    except ClientError as error:
+        raise _answer(error, op, name, refused=refused) from error
+    except (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError) as error:
+        raise RemoteDenied(str(error), op=op, object=name) from error
+    except (BotoCoreError, OSError) as error:
+        raise RemoteUnavailable(str(error), op=op, object=name) from error
+    except ValueError as error:  # botocore's word for an endpoint that is no URL
+        raise RemoteInvalid(str(error), op=op, object=name) from error
+
+
+def _answer(error: ClientError, op: str, name: str, *, refused: type[RemoteError]) -> RemoteError:
+    status, code = _status(error), error.response.get("Error", {}).get("Code", "")
+    text = error.response.get("Error", {}).get("Message") or code or f"HTTP {status}"
+    if code == "NoSuchBucket":
+        hint = "create the bucket, or correct its name in the URL"
+        return RemoteError("there is no such bucket", op=op, object=name, hint=hint)
+    if status == 404:
+        return ObjectMissing("no such object", op=op, object=name)
+    if status == 412:
+        return refused("refused by its condition", op=op, object=name)
+    if status in {401, 403} or code in _DENIED:
+        return RemoteDenied(text, op=op, object=name)
+    if status >= 500 or status in {0, 408, 409, 429} or code == "RequestTimeout":
+        return RemoteUnavailable(text, op=op, object=name)
+    return RemoteError(f"{text} (HTTP {status}, {code})", op=op, object=name)
