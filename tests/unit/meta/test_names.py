@@ -35,9 +35,9 @@ def test_a_dns_label_names_a_namespace(name: str) -> None:
         (
             "A",
             (
-                "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-',"
-                " and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc',"
-                " regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+                "a lowercase RFC 1123 label must consist of lower case alphanumeric characters"
+                " or '-', and must start and end with an alphanumeric character"
+                " (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
             ),
         ),
     ],
@@ -105,8 +105,8 @@ def test_a_label_value_is_empty_or_a_name() -> None:
     assert label_value_errors("A.b_c-9") == []
     assert label_value_errors("-") == [
         (
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or"
-            " '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or"
+            "a valid label must be an empty string or consist of alphanumeric characters,"
+            " '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or"
             " 'my_value',  or '12345', regex used for validation is"
             " '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
         )
