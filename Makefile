@@ -41,7 +41,7 @@ fmt: $(VENV)/.full
 	$(BIN)/ruff format .
 
 perf: $(VENV)/.full
-	$(BIN)/python -m pytest perf --benchmark-only --override-ini='python_files=*.py' --timeout=600 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest perf --benchmark-only --timeout=600 $(PYTEST_ARGS)
 
 soak: $(VENV)/.full
 	$(BIN)/python tools/fetch_kubectl.py
