@@ -132,6 +132,8 @@ class ServiceAccountTokens:
 
         The user comes without system:authenticated. Raises `TokenError`.
         """
+        if not token.isascii():  # PyJWT would fail on it in other ways than its own error
+            raise TokenError("a token consists of ASCII letters, digits, '-', '_' and '.'")
         digest = hashlib.sha256(token.encode()).digest()
         claims = self._cache.get(digest) or self._decode(token)
         self._check_time(claims, now.timestamp())
