@@ -1,0 +1,89 @@
+"""The store: one LMDB file of bytes and revisions; knows nothing of Kubernetes.
+
+This package's names are what the layers above use; `snapshot` imports nothing else of the hub.
+"""
+
+from hub.store.api import (
+    Change,
+    Draft,
+    Index,
+    Key,
+    Listener,
+    Match,
+    Op,
+    Page,
+    Position,
+    Record,
+    Revision,
+    Stored,
+    Write,
+)
+from hub.store.build import build_store
+from hub.store.directory import has_store
+from hub.store.errors import (
+    Closed,
+    Compacted,
+    Conflict,
+    Corrupt,
+    Exists,
+    FutureRevision,
+    InvariantError,
+    KeyMismatch,
+    Locked,
+    MapFull,
+    NotFound,
+    StoreError,
+)
+from hub.store.export import DeltaExport, FullExport
+from hub.store.hubkey import HubKey, create_hub_key, load_hub_key
+from hub.store.index import decode_index, encode_index
+from hub.store.key import decode_key, encode_key, prefix, stored_key
+from hub.store.state_hash import term
+from hub.store.stats import Stats
+from hub.store.store import Store
+from hub.store.value import revision_of
+
+__all__ = [
+    "Change",
+    "Closed",
+    "Compacted",
+    "Conflict",
+    "Corrupt",
+    "DeltaExport",
+    "Draft",
+    "Exists",
+    "FullExport",
+    "FutureRevision",
+    "HubKey",
+    "Index",
+    "InvariantError",
+    "Key",
+    "KeyMismatch",
+    "Listener",
+    "Locked",
+    "MapFull",
+    "Match",
+    "NotFound",
+    "Op",
+    "Page",
+    "Position",
+    "Record",
+    "Revision",
+    "Stats",
+    "Store",
+    "StoreError",
+    "Stored",
+    "Write",
+    "build_store",
+    "create_hub_key",
+    "decode_index",
+    "decode_key",
+    "encode_index",
+    "encode_key",
+    "has_store",
+    "load_hub_key",
+    "prefix",
+    "revision_of",
+    "stored_key",
+    "term",
+]

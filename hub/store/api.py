@@ -1,11 +1,11 @@
 """The store's public types: what a write, a stored value and a change are.
 
-Owns the vocabulary that the layers above (registry, backup, snapshot) speak with the store. It knows bytes and
-revisions, nothing of Kubernetes beyond the shape of a key.
+Owns the vocabulary that the layers above (registry, backup, snapshot) speak with the store. It
+knows bytes and revisions, nothing of Kubernetes beyond the shape of a key.
 
 Invariants every implementation keeps:
-- one global revision; each durable write takes the next one; no revision is ever handed out twice, across crash, restart
-  and restore;
+- one global revision; each durable write takes the next one; no revision is ever handed out twice,
+  across crash, restart and restore;
 - a commit is acknowledged only when it is durable;
 - subscribers see every change once, in revision order, only after it is durable.
 """
@@ -19,10 +19,10 @@ Revision = NewType("Revision", int)
 """A position in the store's one history; unsigned 64 bit, 0 = before everything."""
 
 Key = NewType("Key", bytes)
-"""``resource NUL namespace NUL name`` in UTF-8, see `hub.store.key`; sorts by resource, namespace, name."""
+"""``resource NUL namespace NUL name`` in UTF-8, see `hub.store.key`; sorts by its components."""
 
 Index = NewType("Index", bytes)
-"""Labels and selectable fields of an object in the clear, see `hub.store.index`; selectors read this, never the value."""
+"""Labels and selectable fields in the clear, see `hub.store.index`; what selectors read."""
 
 
 class Op(enum.IntEnum):
@@ -37,8 +37,9 @@ class Op(enum.IntEnum):
 class Draft:
     """A JSON document with its revision left out.
 
-    The stored value is ``head + decimal revision + tail``, so the writer thread can put the resourceVersion it has just
-    assigned into the bytes without decoding them, and get, list and watch never decode either.
+    The stored value is ``head + decimal revision + tail``, so the writer thread can put the
+    resourceVersion it has just assigned into the bytes without decoding them, and get, list and
+    watch never decode either.
 
     >>> Draft(b'{"rv":"', b'"}').at(Revision(7))
     b'{"rv":"7"}'
@@ -56,10 +57,11 @@ class Draft:
 class Write:
     """One change asked of the store.
 
-    `expect`: for UPDATE and DELETE the revision the object must have now, or `Conflict`; for CREATE None: the key must be
-    free, or `Exists`. `draft` is the new document; for DELETE it is the object's last state, which watchers are shown at
-    the revision of the deletion. `sealed`: encrypt at rest. `volatile`: keep out of log, state hash and snapshots
-    (Events); it still takes a revision and is shown to subscribers.
+    `expect`: for UPDATE and DELETE the revision the object must have now, or `Conflict`; for CREATE
+    None: the key must be free, or `Exists`. `draft` is the new document; for DELETE it is the
+    object's last state, which watchers are shown at the revision of the deletion. `sealed`: encrypt
+    at rest. `volatile`: keep out of log, state hash and snapshots (Events); it still takes a
+    revision and is shown to subscribers.
     """
 
     op: Op
@@ -73,9 +75,11 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A value as it lies in the file: header (revision, flags, dictionary id, index) and payload (compressed, perhaps sealed).
+    """A value as it lies in the file.
 
-    `raw` is header and payload together, the unit that snapshots ship and `state_hash` sums.
+    It has a header (revision, flags, dictionary id, index) and a payload (compressed, perhaps
+    sealed), see `hub.store.value`. `raw` is header and payload together, the unit that snapshots
+    ship and `state_hash` sums.
     """
 
     key: Key
@@ -88,9 +92,9 @@ class Stored:
 class Change:
     """One durable (or overlay) change, as subscribers and log readers see it.
 
-    `value` is the JSON document at `revision` (for DELETE: the last state, carrying the deletion's revision).
-    `previous_index` is the index block before the change, None for CREATE; `previous` gives the JSON document before it on
-    demand (selector exits need it), None for CREATE.
+    `value` is the JSON document at `revision` (for DELETE: the last state, carrying the deletion's
+    revision). `previous_index` is the index block before the change, None for CREATE; `previous`
+    gives the JSON document before it on demand (selector exits need it), None for CREATE.
     """
 
     op: Op
@@ -104,9 +108,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One slice of a scan: entries in key order, the revision they were read at, and whether more follow.
+    """One slice of a scan.
 
-    `remaining` counts the keys after the slice when the scan has no `match`, else None.
+    Entries in key order, the revision they were read at, and whether more follow. `remaining`
+    counts the keys after the slice when the scan has no `match`, else None.
     """
 
     entries: list[Stored]

@@ -12,7 +12,8 @@
     +-- KeyMismatch       the hub key does not open this store
     +-- Closed            the store is closing; nothing was written
 
-`InvariantError` is outside the tree: a broken promise of our own code, with the values; it stops the process.
+`InvariantError` is outside the tree: a broken promise of our own code, with the values; it stops
+the process.
 """
 
 from hub.store.api import Key, Revision
@@ -63,7 +64,7 @@ class FutureRevision(StoreError):  # noqa: N818  see NotFound
 
 
 class MapFull(StoreError):  # noqa: N818  see NotFound
-    """The file or its volume is full, or a commit failed; nothing of the batch was written and reads go on."""
+    """The file or its volume is full, or a commit failed; nothing was written and reads go on."""
 
 
 class Corrupt(StoreError):  # noqa: N818  see NotFound

@@ -1,0 +1,169 @@
+"""The committer: the one thread that owns the write transaction.
+
+Owns group commit: a batch is whatever is queued, with a short linger when writers are concurrent
+and none when a single one waits; one transaction, one fsync, then every caller is answered. A job
+that is refused fails alone; an error of the engine or the disk fails the batch with `MapFull`, and
+the thread goes on with the next one.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import lmdb
+
+from hub.store.api import Change, Position, Revision
+from hub.store.errors import MapFull, StoreError
+from hub.store.ledger import Ledger, Shared
+from hub.store.lmdb_env import Txn
+from hub.store.sequence import Slot
+
+LINGER_S = 0.003
+BATCH_WRITES = 500
+
+
+class Job(Protocol):
+    """Something to do inside a write transaction."""
+
+    @property
+    def weight(self) -> int:
+        """How many writes it makes; a batch holds about `BATCH_WRITES`."""
+        ...
+
+    def apply(self, ledger: Ledger) -> object:
+        """Do it and return the result; StoreError and ValueError mean that nothing was written."""
+        ...
+
+
+@dataclass(slots=True)
+class Ticket:
+    """A queued job and who waits for it."""
+
+    job: Job
+    future: asyncio.Future[object]
+    result: object = None
+    error: BaseException | None = None
+
+
+@dataclass(slots=True)
+class Batch:
+    """What became of one transaction; `position` is None when it failed."""
+
+    tickets: list[Ticket]
+    settled: list[tuple[Slot, Change | None]] = field(default_factory=list)
+    position: Position | None = None
+    ceiling: Revision | None = None
+
+
+class Committer:
+    """Runs the thread; `deliver` is called from it with each finished batch."""
+
+    __slots__ = (
+        "_deliver",
+        "_is_closing",
+        "_linger_s",
+        "_queue",
+        "_shared",
+        "_stop",
+        "_thread",
+        "_wake",
+    )
+
+    def __init__(
+        self, shared: Shared, *, deliver: Callable[[Batch], None], linger_s: float = LINGER_S
+    ) -> None:
+        self._shared, self._deliver, self._linger_s = shared, deliver, linger_s
+        self._queue: deque[Ticket] = deque()
+        self._wake = threading.Semaphore(0)
+        self._stop = threading.Event()
+        self._is_closing = False
+        self._thread = threading.Thread(target=self._run, name="hublet-committer", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def submit(self, ticket: Ticket) -> None:
+        """Queue a job; from the event loop's thread."""
+        self._queue.append(ticket)
+        self._wake.release()
+
+    def stop(self) -> None:
+        """Ask the thread to end once the queue is empty; nothing may be submitted afterwards."""
+        self._is_closing = True
+        self._stop.set()
+        self._wake.release()
+
+    def join(self) -> None:
+        """Wait for the thread to end."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        previous = 1
+        while tickets := self._gather(previous):
+            batch = self._commit(tickets)
+            previous = len(tickets)
+            self._deliver(batch)
+
+    def _gather(self, previous: int) -> list[Ticket]:
+        """Wait for work; an empty list ends the thread."""
+        while not self._queue:
+            if self._is_closing:
+                return []
+            self._wake.acquire()
+        if previous > 1 or len(self._queue) > 1:
+            self._stop.wait(self._linger_s)
+        tickets: list[Ticket] = []
+        weight = 0
+        while self._queue and weight < BATCH_WRITES:
+            ticket = self._queue.popleft()
+            weight += ticket.job.weight
+            tickets.append(ticket)
+        return tickets
+
+    def _commit(self, tickets: list[Ticket]) -> Batch:
+        batch = Batch(tickets)
+        ledger: Ledger | None = None
+        txn: Txn | None = None
+        try:
+            txn = self._shared.env.write()
+            ledger = Ledger(self._shared, txn)
+            for ticket in tickets:
+                _apply(ticket, ledger)
+            position, ceiling = ledger.finish()
+            txn.commit()
+            batch.position, batch.ceiling, batch.settled = position, ceiling, ledger.settled
+        except Exception as error:  # noqa: BLE001  the thread's top level: every caller is told, the thread goes on
+            if txn is not None:
+                txn.abort()
+            _fail(batch, ledger, error)
+        return batch
+
+
+def _apply(ticket: Ticket, ledger: Ledger) -> None:
+    try:
+        ticket.result = ticket.job.apply(ledger)
+    except (StoreError, ValueError) as error:
+        ticket.error = error
+
+
+def _fail(batch: Batch, ledger: Ledger | None, error: Exception) -> None:
+    """Fail every ticket; the revisions drawn are never shown."""
+    for ticket in batch.tickets:
+        ticket.error = ticket.error or _told(error)
+    if ledger is not None:
+        batch.settled = [(slot, None) for slot, _ in ledger.settled]
+
+
+def _told(error: Exception) -> Exception:
+    if not isinstance(error, lmdb.Error):
+        return error
+    told = MapFull(
+        f"nothing was written, the volume or the map is full or failing ({error}): free space, the "
+        "store goes on by itself"
+    )
+    told.__cause__ = error
+    return told

@@ -1,0 +1,152 @@
+"""The store's directory: who may use it, and whether what lies in it may be opened.
+
+Owns the lock (flock on the directory itself, so that a second process is refused and nothing stale
+can remain), the checks a data file passes before the engine may read it, and the mark that tells a
+copy from the original.
+
+- A file that is no LMDB 0.9 file is refused: it is not ours.
+- A file cut short, or one whose *mark* does not fit, is walked page by page (`lmdb.verify`, pure
+  Python) before the engine maps it; a torn copy of a live file is refused there or, when only its
+  contents are wrong, by `Store.verify`, which the caller runs on every unmarked file.
+- The mark (``data.mark``: inode of the file and of the directory) is written once a file has
+  passed. A crash leaves it in place, since LMDB's own commits cannot tear; a file copied by cp,
+  rsync or a restore tool has another inode; a volume snapshot, which is atomic, keeps it.
+"""
+
+import fcntl
+import os
+import struct
+from pathlib import Path
+
+import lmdb.verify
+
+from hub.store.errors import Corrupt, Locked
+from hub.store.hubkey import sync_directory
+
+DATA_FILE = "data.mdb"
+LOCK_FILE = "lock.mdb"
+MARK_FILE = "data.mark"
+BUILD_DIRECTORY = "building"
+
+_MAGIC = 0xBEEFC0DE
+_FORMAT = 1
+_META_BYTES = 152
+_MAGIC_AT = 16
+_PAGE_SIZE_AT = 40
+_LAST_PAGE_AT = 136
+_RESTORE = "restore the hub with hub-restore, or start on another data directory"
+
+
+class DirectoryLock:
+    """An exclusive lock on a directory, held until closed or until the process ends."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, path: Path) -> None:
+        self._handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._handle)
+            raise Locked(
+                f"{path} is in use by another hub process: stop that one, or use another directory"
+            ) from error
+
+    def close(self) -> None:
+        """Give the directory free; closing twice is harmless."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
+def has_store(path: Path) -> bool:
+    """Whether a data file lies in the directory."""
+    return (path / DATA_FILE).exists()
+
+
+def prepare(path: Path) -> None:
+    """Make the directory, mode 0700, when it is missing."""
+    if not path.is_dir():
+        path.mkdir(mode=0o700, parents=True)
+        sync_directory(path.parent)
+
+
+def check_file(path: Path) -> bool:
+    """Check the data file before the engine opens it; return whether it still carries our mark.
+
+    Raises Corrupt for a foreign or torn file.
+    """
+    file = path / DATA_FILE
+    last_page, page_bytes = _read_meta(file)
+    is_short = file.stat().st_size < (last_page + 1) * page_bytes
+    is_marked = _read_mark(path) == _mark(path)
+    if is_short or not is_marked:
+        _walk(file)
+    return is_marked
+
+
+def mark_file(path: Path) -> None:
+    """Record that the data file has passed its checks."""
+    mark = path / MARK_FILE
+    if _read_mark(path) == _mark(path):
+        return
+    temporary = mark.with_suffix(".tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="ascii") as file:
+        file.write(_mark(path))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(mark)
+    sync_directory(path)
+
+
+def discard_lock_file(path: Path) -> None:
+    """Remove the engine's reader table; ours to do while we hold the directory's lock."""
+    (path / LOCK_FILE).unlink(missing_ok=True)
+
+
+def _read_meta(file: Path) -> tuple[int, int]:
+    """Return (last page, bytes a page) of the newer meta page."""
+    with file.open("rb") as handle:
+        first = handle.read(_META_BYTES)
+        if len(first) < _META_BYTES:
+            raise Corrupt(f"{file} is cut short to {file.stat().st_size} bytes: {_RESTORE}")
+        _check_magic(file, first)
+        (page_bytes,) = struct.unpack_from("=I", first, _PAGE_SIZE_AT)
+        handle.seek(page_bytes)
+        second = handle.read(_META_BYTES)
+    if len(second) < _META_BYTES:
+        raise Corrupt(f"{file} is cut short to {file.stat().st_size} bytes: {_RESTORE}")
+    _check_magic(file, second)
+    metas = [struct.unpack_from("=QQ", each, _LAST_PAGE_AT) for each in (first, second)]
+    last_page, _ = max(metas, key=lambda meta: int(meta[1]))
+    return last_page, page_bytes
+
+
+def _check_magic(file: Path, meta: bytes) -> None:
+    magic, version = struct.unpack_from("=II", meta, _MAGIC_AT)
+    if (magic, version) != (_MAGIC, _FORMAT):
+        raise Corrupt(f"{file} is not a store of hublet (no LMDB 0.9 file): {_RESTORE}")
+
+
+def _walk(file: Path) -> None:
+    try:
+        problems = lmdb.verify.verify(str(file))  # type: ignore[no-untyped-call]  # shipped untyped
+    except lmdb.verify.VerifyError as error:
+        raise Corrupt(f"{file} cannot be read: {error}: {_RESTORE}") from error
+    if problems:
+        raise Corrupt(
+            f"{file} is torn, as a copy of a running hub's file is ({len(problems)} problems, "
+            f"first: {problems[0]}): {_RESTORE}"
+        )
+
+
+def _mark(path: Path) -> str:
+    return f"hublet-mark-1 {(path / DATA_FILE).stat().st_ino} {path.stat().st_ino}\n"
+
+
+def _read_mark(path: Path) -> str:
+    try:
+        return (path / MARK_FILE).read_text("ascii", errors="replace")
+    except FileNotFoundError:
+        return ""

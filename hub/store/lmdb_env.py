@@ -1,0 +1,199 @@
+"""The LMDB environment: the engine's settings, the named databases and the small records in `meta`.
+
+Owns the only handles to the engine. Settings are the defaults that lose nothing: sync on, metasync
+on, no writemap (measured: `docs/store-format.md`). The map is large and sparse, so that the volume
+is the limit and not the map.
+
+Databases: `objects` (stored key -> value), `log` (u64 revision -> entry, `hub.store.log`), `meta`
+(names below), `dicts` (u16 number -> dictionary), `volatile` (stored key -> value, Events) and
+`renewals` (stored key -> value, the flushed Lease overlay).
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import lmdb
+
+from hub.store import state_hash
+from hub.store.api import Position, Revision
+from hub.store.directory import DATA_FILE
+from hub.store.errors import Corrupt, MapFull
+
+if TYPE_CHECKING:
+    Txn: TypeAlias = lmdb.Transaction[bytes]
+    Database: TypeAlias = lmdb._Database  # noqa: SLF001  the engine's stubs name its handles so
+else:
+    Txn, Database = lmdb.Transaction, object  # at run time the engine's types take no parameters
+
+FORMAT = b"hublet-store-1"
+MAP_BYTES = 16 << 30
+EXTRA_PREFIX = b"x/"
+
+_POSITION = struct.Struct(">Q32sQ")
+_U64 = struct.Struct(">Q")
+_U16 = struct.Struct(">H")
+
+NAME_FORMAT = b"format"
+NAME_POSITION = b"position"
+NAME_CEILING = b"ceiling"
+NAME_CLEAN = b"clean"
+NAME_LOG_AFTER = b"log-after"
+NAME_COMPACTED = b"compacted"
+NAME_DATA_KEYS = b"data-keys"
+NAME_DIR_ID = b"dir-id"
+
+
+class Environment:
+    """One open LMDB environment with its databases."""
+
+    __slots__ = ("dicts", "env", "log", "meta", "objects", "path", "renewals", "volatile")
+
+    def __init__(self, path: Path, *, map_bytes: int = MAP_BYTES, durable: bool = True) -> None:
+        """Open or create the environment in a directory.
+
+        `durable=False` is for loading a new file only, with `sync` at its end.
+        """
+        self.path = path
+        try:
+            self.env = lmdb.open(
+                str(path),
+                map_size=map_bytes,
+                mode=0o600,
+                max_dbs=8,
+                sync=durable,
+                metasync=durable,
+                writemap=False,
+                readahead=True,
+            )
+            self.objects = self.env.open_db(b"objects")
+            self.log = self.env.open_db(b"log")
+            self.meta = self.env.open_db(b"meta")
+            self.dicts = self.env.open_db(b"dicts")
+            self.volatile = self.env.open_db(b"volatile")
+            self.renewals = self.env.open_db(b"renewals")
+        except (lmdb.InvalidError, lmdb.VersionMismatchError, lmdb.CorruptedError) as error:
+            raise Corrupt(f"{path / DATA_FILE} is not a store of hublet: {error}") from error
+        except lmdb.Error as error:
+            raise MapFull(f"{path / DATA_FILE} cannot be opened: {error}") from error
+
+    def read(self) -> Txn:
+        """Begin a read transaction; a context manager. Hold it for milliseconds only."""
+        return self.env.begin()
+
+    def write(self) -> Txn:
+        """Begin the write transaction; blocks while another thread has it."""
+        return self.env.begin(write=True)
+
+    def sync(self) -> None:
+        """Force everything to disk (after loading with `durable=False`)."""
+        self.env.sync(True)
+
+    def close(self) -> None:
+        """Close the engine; no transaction may be open."""
+        self.env.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The revisions a store remembers beside its position.
+
+    `ceiling`: no revision above it has been handed out; `clean`: the last revision handed out, when
+    the last close was clean, else None; `log_after`: the log holds every durable write above it;
+    `compacted`: watches may not resume at or below it (never under `log_after`).
+    """
+
+    ceiling: Revision
+    clean: Revision | None
+    log_after: Revision
+    compacted: Revision
+
+
+def read_position(txn: Txn, env: Environment) -> Position:
+    """Return the committed position, of the same instant as everything else in `txn`."""
+    raw = _require(txn, env, NAME_POSITION)
+    revision, state, count = _POSITION.unpack(raw)
+    return Position(Revision(revision), state, count)
+
+
+def write_position(txn: Txn, env: Environment, position: Position) -> None:
+    """Record the position."""
+    raw = _POSITION.pack(position.revision, position.state_hash, position.count)
+    txn.put(NAME_POSITION, raw, db=env.meta)
+
+
+def read_marks(txn: Txn, env: Environment) -> Marks:
+    """Return the recorded marks."""
+    clean = txn.get(NAME_CLEAN, db=env.meta)
+    return Marks(
+        ceiling=_revision(_require(txn, env, NAME_CEILING)),
+        clean=None if clean is None else _revision(clean),
+        log_after=_revision(_require(txn, env, NAME_LOG_AFTER)),
+        compacted=_revision(_require(txn, env, NAME_COMPACTED)),
+    )
+
+
+def write_marks(txn: Txn, env: Environment, marks: Marks) -> None:
+    """Record the marks."""
+    write_mark(txn, env, NAME_CEILING, marks.ceiling)
+    write_mark(txn, env, NAME_LOG_AFTER, marks.log_after)
+    write_mark(txn, env, NAME_COMPACTED, marks.compacted)
+    if marks.clean is None:
+        txn.delete(NAME_CLEAN, db=env.meta)
+    else:
+        write_mark(txn, env, NAME_CLEAN, marks.clean)
+
+
+def write_mark(txn: Txn, env: Environment, name: bytes, revision: Revision) -> None:
+    """Record one revision under one of the names above."""
+    txn.put(name, _U64.pack(revision), db=env.meta)
+
+
+def read_dictionaries(txn: Txn, env: Environment) -> dict[int, bytes]:
+    """Return the `dicts` database as number -> stored form."""
+    with txn.cursor(env.dicts) as cursor:
+        return {int(_U16.unpack(number)[0]): raw for number, raw in cursor}
+
+
+def write_dictionaries(txn: Txn, env: Environment, dicts: Mapping[int, bytes]) -> None:
+    """Record dictionaries."""
+    for number, raw in dicts.items():
+        txn.put(_U16.pack(number), raw, db=env.dicts)
+
+
+def read_name(txn: Txn, env: Environment, name: bytes) -> bytes:
+    """Return a record that every store has."""
+    return _require(txn, env, name)
+
+
+def extra_name(name: str) -> bytes:
+    """Return where a caller's own small value `name` lies in `meta`."""
+    return EXTRA_PREFIX + name.encode()
+
+
+def check_format(txn: Txn, env: Environment) -> None:
+    """Raise Corrupt when the file is an LMDB file but not a store of this version."""
+    found = txn.get(NAME_FORMAT, db=env.meta)
+    if found != FORMAT:
+        raise Corrupt(
+            f"{env.path / DATA_FILE} has format {found!r}, this version reads {FORMAT!r}: "
+            "use the version that wrote it, or restore with hub-restore"
+        )
+
+
+def empty_position() -> Position:
+    """Return where a new store stands."""
+    return Position(Revision(0), state_hash.to_bytes(state_hash.EMPTY), 0)
+
+
+def _require(txn: Txn, env: Environment, name: bytes) -> bytes:
+    raw = txn.get(name, db=env.meta)
+    if raw is None:
+        raise Corrupt(f"{env.path / DATA_FILE} lacks its record {name!r}: restore with hub-restore")
+    return raw
+
+
+def _revision(raw: bytes) -> Revision:
+    return Revision(int(_U64.unpack(raw)[0]))

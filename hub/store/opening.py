@@ -1,0 +1,140 @@
+"""Opening a store's file: create it when missing, check it, load what the threads share.
+
+Owns the order in which a directory becomes usable: lock, file checks, format, hub key, audit of an
+unmarked file, then one transaction that reserves revisions, so that none handed out before a crash
+is handed out again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import lmdb
+
+from hub.store import audit, overlay
+from hub.store.api import Position, Revision
+from hub.store.build import create_store
+from hub.store.dictionary import Dictionaries
+from hub.store.directory import (
+    DirectoryLock,
+    check_file,
+    discard_lock_file,
+    has_store,
+    mark_file,
+    prepare,
+)
+from hub.store.errors import KeyMismatch, MapFull
+from hub.store.hubkey import HubKey, unwrap_data_keys
+from hub.store.ledger import CEILING_BLOCK, Shared
+from hub.store.lmdb_env import (
+    NAME_CEILING,
+    NAME_CLEAN,
+    NAME_DATA_KEYS,
+    NAME_DIR_ID,
+    Environment,
+    check_format,
+    read_dictionaries,
+    read_marks,
+    read_name,
+    read_position,
+    write_mark,
+    write_marks,
+)
+from hub.store.sequence import Sequence
+from hub.store.value import Codecs
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An open file and where it stands."""
+
+    shared: Shared
+    lock: DirectoryLock
+    position: Position
+    ceiling: Revision
+    dir_id: str
+    was_clean: bool
+    """Whether the last close was clean (or the store is new)."""
+
+
+def open_file(
+    path: Path,
+    *,
+    hub_key: HubKey,
+    token: Callable[[int], bytes],
+    dir_id: str,
+    can_create: bool,
+    map_bytes: int,
+) -> Opened:
+    """Open the store of a directory, or create it; a refusal leaves the directory alone."""
+    if hub_key.path is not None and hub_key.path.resolve().is_relative_to(path.resolve()):
+        raise KeyMismatch(
+            f"hub key file {hub_key.path} lies inside the data directory {path}: move it out, for "
+            f"example to {path}.key"
+        )
+    prepare(path)
+    lock = DirectoryLock(path)
+    try:
+        if not has_store(path):
+            _require_creation(path, can_create=can_create)
+            create_store(path, hub_key=hub_key, token=token, dir_id=dir_id, map_bytes=map_bytes)
+        is_marked = check_file(path)
+        discard_lock_file(path)
+        env = Environment(path, map_bytes=map_bytes)
+        try:
+            opened = _load(env, lock, hub_key=hub_key, token=token)
+            if not is_marked:
+                audit.verify(env, opened.shared.codecs)
+                mark_file(path)
+        except BaseException:
+            env.close()
+            raise
+    except BaseException:
+        lock.close()
+        raise
+    return opened
+
+
+def record_clean(shared: Shared) -> None:
+    """Record a clean close: the next start goes on right above the last revision."""
+    env = shared.env
+    with env.write() as txn:
+        write_mark(txn, env, NAME_CLEAN, shared.sequence.last)
+
+
+def record_floor(shared: Shared, floor: Revision, *, is_compacted: bool) -> Revision:
+    """Reserve revisions above a floor; return the new ceiling."""
+    env = shared.env
+    with env.write() as txn:
+        marks = read_marks(txn, env)
+        ceiling = Revision(max(marks.ceiling, floor + CEILING_BLOCK))
+        compacted = Revision(max(marks.compacted, floor)) if is_compacted else marks.compacted
+        write_marks(txn, env, replace(marks, ceiling=ceiling, compacted=compacted))
+    return ceiling
+
+
+def _require_creation(path: Path, *, can_create: bool) -> None:
+    if not can_create:
+        raise FileNotFoundError(f"{path} has no store: restore one, or allow to create it")
+
+
+def _load(
+    env: Environment, lock: DirectoryLock, *, hub_key: HubKey, token: Callable[[int], bytes]
+) -> Opened:
+    with env.read() as txn:
+        check_format(txn, env)
+        keys = unwrap_data_keys(read_name(txn, env, NAME_DATA_KEYS), hub_key)
+        dictionaries = Dictionaries(read_dictionaries(txn, env))
+        position, marks = read_position(txn, env), read_marks(txn, env)
+        dir_id = read_name(txn, env, NAME_DIR_ID).decode()
+    start = marks.ceiling if marks.clean is None else marks.clean
+    ceiling = Revision(max(start, marks.ceiling) + CEILING_BLOCK)
+    try:
+        with env.write() as txn:
+            entries = overlay.load(txn, env)
+            txn.delete(NAME_CLEAN, db=env.meta)
+            write_mark(txn, env, NAME_CEILING, ceiling)
+    except lmdb.Error as error:
+        raise MapFull(f"{env.path} cannot be written, free space on its volume: {error}") from error
+    shared = Shared(env, Codecs(dictionaries, keys, token=token), Sequence(start), entries)
+    return Opened(shared, lock, position, ceiling, dir_id, marks.clean is not None)
