@@ -1,0 +1,1 @@
+"""Running snapshots beside serving: the start-up decision, shipping, fencing, metrics."""

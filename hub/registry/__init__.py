@@ -1,0 +1,1 @@
+"""Kinds as data and one generic engine over them."""

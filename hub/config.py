@@ -1,0 +1,80 @@
+"""What a hub is told when it starts: one frozen value, checked in one pass.
+
+Owns defaults and the rules that need no I/O. Flags, environment and file are read by `tools`; here
+they arrive as plain values.
+"""
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be; the message names it and the fix."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The effective configuration of one hub."""
+
+    data_dir: Path = Path("hublet-data")
+    """Where the store lies; one process at a time."""
+    listen: str = "127.0.0.1:6443"
+    """Address and port to serve on; port 0 takes a free one."""
+    url: str = ""
+    """What clients are told, ``https://HOST:PORT``; default: the listen address."""
+    key_file: Path | None = None
+    """The hub key, outside the data directory; default: ``<data-dir>.key``."""
+    object_store: str = ""
+    """Where every change is shipped, ``file:///dir`` or ``s3://bucket/prefix``; empty: nowhere."""
+    auto_approve_users: tuple[str, ...] = ()
+    """Bootstrap users whose first certificate requests are approved without a person; a trailing *
+    is a wildcard.
+    """
+    auto_accept: bool = False
+    """Whether every new ManagedCluster is accepted (once) without a person."""
+    http2: str = "auto"
+    """HTTP/2 library: auto, ngh2 or h2."""
+
+    def __post_init__(self) -> None:
+        if self.http2 not in ("auto", "ngh2", "h2"):
+            raise ConfigError(f"http2: {self.http2!r} must be auto, ngh2 or h2")
+        self.address()
+        if self.url:
+            parts = urlsplit(self.url)
+            if parts.scheme != "https" or not parts.hostname:
+                raise ConfigError(f"url: {self.url!r} must be https://HOST:PORT")
+            if parts.path not in ("", "/") or parts.query:
+                raise ConfigError(f"url: {self.url!r} must not have a path")
+        if self.object_store and "://" not in self.object_store:
+            raise ConfigError(
+                f"object-store: {self.object_store!r} must be file:///dir or s3://bucket/prefix"
+            )
+
+    def address(self) -> tuple[str, int]:
+        """Return the host and port to listen on."""
+        host, _, port = self.listen.rpartition(":")
+        host = host.strip("[]")
+        if not host or not port.isdigit() or int(port) > 65535:
+            raise ConfigError(f"listen: {self.listen!r} must be ADDRESS:PORT")
+        return host, int(port)
+
+    def hub_key_path(self) -> Path:
+        """Return where the hub key is."""
+        if self.key_file is not None:
+            return self.key_file
+        return self.data_dir.with_name(f"{self.data_dir.name}.key")
+
+    def public_url(self, port: int) -> str:
+        """Return what clients are told, when the hub listens on `port`."""
+        if self.url:
+            return self.url.rstrip("/")
+        host, _ = self.address()
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return f"https://{host}:{port}"
+        if address.is_unspecified:
+            host = "127.0.0.1"
+        return f"https://[{host}]:{port}" if address.version == 6 else f"https://{host}:{port}"

@@ -1,0 +1,111 @@
+"""ManagedClusterAddOn between v1alpha1 (stored) and v1beta1.
+
+The rules are those of OCM's conversion (api: addon/v1beta1/conversion.go, read as facts): the
+install namespace moves to an annotation, signer names become registration types, the kube client
+driver moves into the registration. Pure; both directions leave their argument alone.
+"""
+
+from typing import Any
+
+from hub.meta import Obj
+
+V1ALPHA1 = "addon.open-cluster-management.io/v1alpha1"
+V1BETA1 = "addon.open-cluster-management.io/v1beta1"
+INSTALL_NAMESPACE = "addon.open-cluster-management.io/v1alpha1-install-namespace"
+DEFAULT_INSTALL_NAMESPACE = "open-cluster-management-agent-addon"
+KUBE_SIGNER = "kubernetes.io/kube-apiserver-client"
+
+
+def to_v1beta1(obj: Obj) -> Obj:
+    """Return the stored object as v1beta1 shows it."""
+    meta = dict(obj["metadata"])
+    spec = dict(obj.get("spec") or {})
+    namespace = spec.pop("installNamespace", None)
+    if namespace:
+        meta["annotations"] = {**(meta.get("annotations") or {}), INSTALL_NAMESPACE: namespace}
+    shown: Obj = {"apiVersion": V1BETA1, "kind": obj["kind"], "metadata": meta, "spec": spec}
+    shown["status"] = _status_to_v1beta1(obj.get("status") or {})
+    return shown
+
+
+def _status_to_v1beta1(status: dict[str, Any]) -> dict[str, Any]:
+    shown = {k: v for k, v in status.items() if k not in ("kubeClientDriver", "registrations")}
+    shown.setdefault("addOnMeta", {})
+    shown["healthCheck"] = {"mode": "Lease", **(shown.get("healthCheck") or {})}
+    if "registrations" in status:
+        driver = status.get("kubeClientDriver") or ""
+        shown["registrations"] = [
+            _registration_to_v1beta1(r, driver) for r in status["registrations"] or []
+        ]
+    if "configReferences" in status:
+        shown["configReferences"] = [
+            {k: v for k, v in reference.items() if k not in ("name", "namespace")}
+            for reference in status["configReferences"] or []
+        ]
+    return shown
+
+
+def _registration_to_v1beta1(registration: dict[str, Any], driver: str) -> dict[str, Any]:
+    subject = registration.get("subject") or {}
+    if registration.get("signerName") == KUBE_SIGNER:
+        client: dict[str, Any] = {"subject": _subject(subject, with_units=False)}
+        if driver:
+            client["driver"] = driver
+        return {"type": "kubeClient", "kubeClient": client}
+    signer = {"signerName": registration.get("signerName", ""), "subject": subject}
+    return {"type": "customSigner", "customSigner": signer}
+
+
+def _subject(subject: dict[str, Any], *, with_units: bool) -> dict[str, Any]:
+    names = ("user", "groups", "organizationUnits") if with_units else ("user", "groups")
+    return {name: subject[name] for name in names if subject.get(name)}
+
+
+def to_v1alpha1(obj: Obj) -> Obj:
+    """Return a v1beta1 object as it is stored."""
+    meta = dict(obj["metadata"])
+    spec = dict(obj.get("spec") or {})
+    annotations = dict(meta.get("annotations") or {})
+    namespace = annotations.pop(INSTALL_NAMESPACE, None)
+    if namespace:
+        spec["installNamespace"] = namespace
+        if annotations:
+            meta["annotations"] = annotations
+        else:
+            meta.pop("annotations")
+    stored: Obj = {"apiVersion": V1ALPHA1, "kind": obj["kind"], "metadata": meta, "spec": spec}
+    if "status" in obj:
+        stored["status"] = _status_to_v1alpha1(obj["status"] or {})
+    return stored
+
+
+def _status_to_v1alpha1(status: dict[str, Any]) -> dict[str, Any]:
+    stored = {k: v for k, v in status.items() if k != "registrations"}
+    if "registrations" in status:
+        registrations = status["registrations"] or []
+        stored["registrations"] = [_registration_to_v1alpha1(r) for r in registrations]
+        drivers = [(r.get("kubeClient") or {}).get("driver") for r in registrations]
+        driver = next((d for d in drivers if d), "")
+        if driver:
+            stored["kubeClientDriver"] = driver
+    if "configReferences" in status:
+        stored["configReferences"] = [
+            {**reference, **((reference.get("desiredConfig") or {}) and _referent(reference))}
+            for reference in status["configReferences"] or []
+        ]
+    return stored
+
+
+def _referent(reference: dict[str, Any]) -> dict[str, Any]:
+    desired = reference["desiredConfig"]
+    return {name: desired[name] for name in ("name", "namespace") if desired.get(name)}
+
+
+def _registration_to_v1alpha1(registration: dict[str, Any]) -> dict[str, Any]:
+    if registration.get("type") == "kubeClient":
+        client = registration.get("kubeClient") or {}
+        subject = _subject(client.get("subject") or {}, with_units=False)
+        return {"signerName": KUBE_SIGNER, "subject": subject}
+    signer = registration.get("customSigner") or {}
+    subject = _subject(signer.get("subject") or {}, with_units=True)
+    return {"signerName": signer.get("signerName", ""), "subject": subject}

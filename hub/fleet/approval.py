@@ -1,0 +1,119 @@
+"""Which certificate requests of agents are approved without a person.
+
+The rules of OCM's approve reconcilers (pkg/registration/register/csr), strict form: the label, the
+signer, the subject's organisations and its common name must all name one cluster. A *renewal* is
+requested by the very identity it asks for; a *bootstrap* request is approved only for users the
+operator has listed.
+"""
+
+import base64
+import binascii
+from collections.abc import Collection
+
+from hub.auth.certificates import CsrInfo, parse_csr
+from hub.auth.errors import CsrError
+from hub.auth.rbac import Authorizer
+from hub.auth.user import Attributes, User
+from hub.controllers.queue import Queue, drain
+from hub.fleet.kinds import REGISTER_GROUP
+from hub.meta import Obj
+from hub.registry.builtin import CLUSTER_NAME_LABEL
+from hub.registry.engine import Engine
+from hub.registry.requests import CLIENT_SIGNER, CSR, has_condition
+from hub.registry.watch import Event
+
+ADDON_NAME_LABEL = "open-cluster-management.io/addon-name"
+MANAGED_CLUSTERS = "system:open-cluster-management:managed-clusters"
+_PREFIX = "system:open-cluster-management:"
+_APPROVED = {
+    "type": "Approved",
+    "status": "True",
+    "reason": "AutoApprovedByHubCSRApprovingController",
+    "message": "Auto approving Managed cluster agent certificate after SubjectAccessReview.",
+}
+
+
+def agent_subject_problem(info: CsrInfo, cluster: str) -> str:
+    """Return why a request's subject is not that of an agent of `cluster`, "" when it is."""
+    organizations = sorted(set(info.organizations) - {MANAGED_CLUSTERS})
+    if organizations != [f"{_PREFIX}{cluster}"]:
+        return f"organizations {organizations} must be exactly {_PREFIX}{cluster}"
+    parts = info.common_name.removeprefix(_PREFIX).split(":")
+    if not info.common_name.startswith(_PREFIX) or len(parts) != 2 or not all(parts):
+        return f"common name {info.common_name!r} must be {_PREFIX}<cluster>:<agent>"
+    if parts[0] != cluster:
+        return f"common name {info.common_name!r} names another cluster than {cluster}"
+    if info.dns_names or info.ip_addresses or info.emails or info.uris:
+        return "subject alternative names are not for agents"
+    return ""
+
+
+class Approver:
+    """Approves renewals, and the first requests of listed bootstrap users."""
+
+    def __init__(
+        self, engine: Engine, authorizer: Authorizer, *, bootstrap_users: Collection[str]
+    ) -> None:
+        self._engine, self._authorizer = engine, authorizer
+        self._bootstrap_users = bootstrap_users
+        self._queue = Queue()
+        engine.watches.listen(CSR, self._changed)
+
+    def _changed(self, event: Event) -> None:
+        if is_agent_request(event.obj):
+            self._queue.add(event.name)
+
+    async def run(self) -> None:
+        """Reconcile until cancelled."""
+        for request in self._engine.each(CSR):
+            if is_agent_request(request):
+                self._queue.add(str(request["metadata"]["name"]))
+        await drain("approval", self._queue, self.reconcile)
+
+    async def reconcile(self, name: str) -> float | None:
+        """Approve one request, if the rules allow."""
+        request = self._engine.peek(CSR, name)
+        if request is None or not is_agent_request(request) or not self.is_approvable(request):
+            return None
+
+        def approve(obj: Obj) -> Obj:
+            status = dict(obj.get("status") or {})
+            status["conditions"] = [*(status.get("conditions") or []), dict(_APPROVED)]
+            return {**obj, "status": status}
+
+        await self._engine.modify(CSR, name, approve, subresource="approval")
+        return None
+
+    def is_approvable(self, request: Obj) -> bool:
+        """Whether the rules allow this request without a person."""
+        cluster = str(request["metadata"]["labels"][CLUSTER_NAME_LABEL])
+        spec = request["spec"]
+        try:
+            info = parse_csr(base64.b64decode(spec["request"]))
+        except (CsrError, ValueError, binascii.Error):
+            return False
+        if agent_subject_problem(info, cluster):
+            return False
+        user = User(str(spec.get("username") or ""), tuple(spec.get("groups") or ()))
+        if user.name == info.common_name:
+            asked = Attributes(
+                "renew", REGISTER_GROUP, "*", "managedclusters", "clientcertificates"
+            )
+            return self._authorizer.authorize(user, asked).allowed
+        return self._is_bootstrap_user(user)
+
+    def _is_bootstrap_user(self, user: User) -> bool:
+        return any(
+            user.name == listed or (listed.endswith("*") and user.name.startswith(listed[:-1]))
+            for listed in self._bootstrap_users
+        )
+
+
+def is_agent_request(request: Obj) -> bool:
+    """Whether this is an undecided request of a klusterlet (add-ons have managers of their own)."""
+    labels = request["metadata"].get("labels") or {}
+    if not labels.get(CLUSTER_NAME_LABEL) or ADDON_NAME_LABEL in labels:
+        return False
+    if request["spec"].get("signerName") != CLIENT_SIGNER:
+        return False
+    return not (has_condition(request, "Approved") or has_condition(request, "Denied"))

@@ -1,0 +1,266 @@
+"""From a ManagedCluster to the things its agents need: acceptance, denial, detachment.
+
+The order of OCM's managedcluster and gc controllers (pkg/registration/hub/managedcluster, gc): on
+acceptance namespace, finalizers, RBAC, Lease, condition; on denial the rights are cut to looking at
+its own ManagedCluster; on deletion add-ons and works go first, and the work agent keeps its rights
+until its last work is gone. The namespace is kept.
+
+A cluster that is simply absent is left alone: after a restore "not there" may mean "not known yet",
+and cutting a live agent's rights is worse than keeping them.
+"""
+
+from hub.auth.bootstrap_policy import (
+    CLUSTER_ROLE_PREFIX,
+    WORK_FINALIZER,
+    cluster_rbac,
+    shared_cluster_roles,
+)
+from hub.clock import Clock
+from hub.controllers.queue import Queue, drain
+from hub.fleet.conditions import ACCEPTED, AVAILABLE, condition_status, set_condition
+from hub.fleet.kinds import CLUSTER_GROUP, MANAGED_CLUSTER, MANAGED_CLUSTER_ADDON, MANIFEST_WORK
+from hub.meta import Obj
+from hub.meta.errors import ApiError
+from hub.meta.timestamp import format_micro_time, format_time
+from hub.registry.builtin import (
+    CLUSTER_NAME_LABEL,
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    LEASE,
+    NAMESPACE,
+    ROLE_BINDING,
+)
+from hub.registry.engine import Engine
+from hub.registry.kind import Kind
+from hub.registry.objects import is_deleting, meta_of
+from hub.registry.watch import Event
+
+LEASE_NAME = "managed-cluster-lease"
+ACCEPTED_ON = "open-cluster-management.io/automatically-accepted-on"
+FINALIZERS = (f"{CLUSTER_GROUP}/resource-cleanup", f"{CLUSTER_GROUP}/api-resource-cleanup")
+UNREACHABLE = f"{CLUSTER_GROUP}/unreachable"
+UNAVAILABLE = f"{CLUSTER_GROUP}/unavailable"
+_LOOK_AGAIN_S = 5.0
+_RBAC = {kind.kind: kind for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE_BINDING)}
+
+
+class Registration:
+    """Keeps what belongs to each ManagedCluster in step with it."""
+
+    def __init__(self, engine: Engine, clock: Clock, *, auto_accept: bool) -> None:
+        self._engine, self._clock, self._auto_accept = engine, clock, auto_accept
+        self._queue = Queue()
+        engine.watches.listen(MANAGED_CLUSTER, self._cluster_changed)
+        engine.watches.listen(MANIFEST_WORK, self._content_changed)
+
+    def _cluster_changed(self, event: Event) -> None:
+        self._queue.add(event.name)
+
+    def _content_changed(self, event: Event) -> None:
+        cluster = self._engine.peek(MANAGED_CLUSTER, event.namespace)
+        if cluster is not None and is_deleting(cluster):
+            self._queue.add(event.namespace)
+
+    async def run(self) -> None:
+        """Reconcile until cancelled."""
+        for cluster in self._engine.each(MANAGED_CLUSTER):
+            self._queue.add(str(cluster["metadata"]["name"]))
+        await drain("registration", self._queue, self.reconcile, workers=4)
+
+    async def reconcile(self, name: str) -> float | None:
+        """Bring one cluster's belongings into order."""
+        cluster = self._engine.peek(MANAGED_CLUSTER, name)
+        if cluster is None:
+            return None
+        if is_deleting(cluster):
+            return await self._detach(name, cluster)
+        if self._wants_auto_acceptance(cluster):
+            await self._auto_accept_one(name)
+            return None
+        if (cluster.get("spec") or {}).get("hubAcceptsClient"):
+            await self._accept(name, cluster)
+        elif condition_status(cluster, ACCEPTED) == "True":
+            await self._deny(name)
+        await self._taint(name)
+        return None
+
+    # ---------------------------------------------------------------- acceptance
+
+    def _wants_auto_acceptance(self, cluster: Obj) -> bool:
+        annotations = meta_of(cluster).get("annotations") or {}
+        return self._auto_accept and ACCEPTED_ON not in annotations
+
+    async def _auto_accept_one(self, name: str) -> None:
+        def accept(obj: Obj) -> None:
+            meta = meta_of(obj)
+            stamp = {ACCEPTED_ON: format_time(self._clock.now())}
+            meta["annotations"] = {**(meta.get("annotations") or {}), **stamp}
+            obj["spec"]["hubAcceptsClient"] = True
+
+        await self._engine.modify(MANAGED_CLUSTER, name, accept)
+
+    async def _accept(self, name: str, cluster: Obj) -> None:
+        labels = {CLUSTER_NAME_LABEL: name}
+        await self._ensure(NAMESPACE, {"metadata": {"name": name, "labels": labels}})
+        await self._ensure_finalizers(name, cluster)
+        for obj in (*shared_cluster_roles(), *cluster_rbac(name)):
+            await self._ensure(_RBAC[obj["kind"]], obj)
+        lease = {
+            "metadata": {"name": LEASE_NAME, "namespace": name, "labels": labels},
+            "spec": {
+                "holderIdentity": LEASE_NAME,
+                # agents of several hubs read it before they write it, and crash without it
+                "renewTime": format_micro_time(self._clock.now()),
+            },
+        }
+        await self._ensure(LEASE, lease)
+        await self._set_accepted(
+            name, "True", "HubClusterAdminAccepted", "Accepted by hub cluster admin"
+        )
+
+    async def _ensure(self, kind: Kind, obj: Obj) -> None:
+        """Create `obj`, or bring rules, subjects and labels of the present one back to it."""
+        meta = obj["metadata"]
+        namespace = str(meta.get("namespace") or "")
+        present = self._engine.peek(kind, str(meta["name"]), namespace)
+        if present is None:
+            try:
+                await self._engine.create(kind, obj, namespace=namespace)
+            except ApiError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+            return
+        if kind is LEASE or not _is_behind(present, obj):
+            return
+
+        def update(current: Obj) -> None:
+            for field in ("rules", "subjects"):
+                if field in obj:
+                    current[field] = obj[field]
+            labels = meta_of(current).get("labels") or {}
+            meta_of(current)["labels"] = {**labels, **(meta.get("labels") or {})}
+
+        await self._engine.modify(kind, str(meta["name"]), update, namespace=namespace)
+
+    async def _ensure_finalizers(self, name: str, cluster: Obj) -> None:
+        present = meta_of(cluster).get("finalizers") or []
+        if all(f in present for f in FINALIZERS):
+            return
+
+        def add(obj: Obj) -> None:
+            found = meta_of(obj).get("finalizers") or []
+            meta_of(obj)["finalizers"] = [*found, *(f for f in FINALIZERS if f not in found)]
+
+        await self._engine.modify(MANAGED_CLUSTER, name, add)
+
+    async def _set_accepted(self, name: str, status: str, reason: str, message: str) -> None:
+        now = self._clock.now()
+
+        def change(obj: Obj) -> None:
+            set_condition(obj, ACCEPTED, status, reason=reason, message=message, now=now)
+
+        await self._engine.modify(MANAGED_CLUSTER, name, change, subresource="status")
+
+    async def _deny(self, name: str) -> None:
+        for obj in cluster_rbac(name, accepted=False):
+            await self._ensure(_RBAC[obj["kind"]], obj)
+        await self._remove(ROLE_BINDING, f"{CLUSTER_ROLE_PREFIX}{name}:registration", name)
+        await self._release_work_binding(name)
+        await self._set_accepted(
+            name, "False", "HubClusterAdminDenied", "Denied by hub cluster admin"
+        )
+
+    # ---------------------------------------------------------------- taints
+
+    async def _taint(self, name: str) -> None:
+        """Mark a cluster that cannot take workloads, as OCM's taint controller does."""
+        cluster = self._engine.peek(MANAGED_CLUSTER, name)
+        if cluster is None:
+            return
+        wanted = _taint_for(condition_status(cluster, AVAILABLE))
+        taints = (cluster.get("spec") or {}).get("taints") or []
+        ours = [t.get("key") for t in taints if t.get("key") in (UNREACHABLE, UNAVAILABLE)]
+        if ours == ([wanted] if wanted else []):
+            return
+
+        def change(obj: Obj) -> None:
+            kept = [
+                t
+                for t in obj["spec"].get("taints") or []
+                if t.get("key") not in (UNREACHABLE, UNAVAILABLE)
+            ]
+            if wanted:
+                kept.append({"key": wanted, "effect": "NoSelect"})
+            if kept:
+                obj["spec"]["taints"] = kept
+            else:
+                obj["spec"].pop("taints", None)
+
+        await self._engine.modify(MANAGED_CLUSTER, name, change)
+
+    # ---------------------------------------------------------------- detachment
+
+    async def _detach(self, name: str, cluster: Obj) -> float | None:
+        remaining = await self._remove_all(MANAGED_CLUSTER_ADDON, name)
+        if not remaining:
+            remaining = await self._remove_all(MANIFEST_WORK, name)
+        await self._remove(CLUSTER_ROLE_BINDING, f"{CLUSTER_ROLE_PREFIX}{name}")
+        await self._remove(CLUSTER_ROLE, f"{CLUSTER_ROLE_PREFIX}{name}")
+        await self._remove(ROLE_BINDING, f"{CLUSTER_ROLE_PREFIX}{name}:registration", name)
+        if remaining:
+            return _LOOK_AGAIN_S
+        await self._release_work_binding(name)
+        if not meta_of(cluster).get("finalizers"):
+            return None
+
+        def release(obj: Obj) -> None:
+            found = meta_of(obj).get("finalizers") or []
+            meta_of(obj)["finalizers"] = [f for f in found if f not in FINALIZERS]
+
+        await self._engine.modify(MANAGED_CLUSTER, name, release)
+        return None
+
+    async def _remove_all(self, kind: Kind, namespace: str) -> int:
+        """Delete every object of a kind; return how many are still there, held by finalizers."""
+        names = [str(obj["metadata"]["name"]) for obj in self._engine.each(kind, namespace)]
+        held = 0
+        for name in names:
+            held += 0 if await self._remove(kind, name, namespace) else 1
+        return held
+
+    async def _remove(self, kind: Kind, name: str, namespace: str = "") -> bool:
+        """Delete an object if it is there; whether it is gone now."""
+        if self._engine.find(kind, name, namespace) is None:
+            return True
+        try:
+            deleted = await self._engine.delete(kind, name, namespace=namespace)
+        except ApiError as error:
+            if error.code == 404:
+                return True
+            raise
+        return deleted.is_gone
+
+    async def _release_work_binding(self, cluster: str) -> None:
+        name = f"{CLUSTER_ROLE_PREFIX}{cluster}:work"
+        if await self._remove(ROLE_BINDING, name, cluster):
+            return
+
+        def release(obj: Obj) -> None:
+            found = meta_of(obj).get("finalizers") or []
+            meta_of(obj)["finalizers"] = [f for f in found if f != WORK_FINALIZER]
+
+        await self._engine.modify(ROLE_BINDING, name, release, namespace=cluster)
+
+
+def _is_behind(present: Obj, wanted: Obj) -> bool:
+    fields = ("rules", "subjects")
+    if any(field in wanted and present.get(field) != wanted[field] for field in fields):
+        return True
+    labels = meta_of(present).get("labels") or {}
+    return any(labels.get(k) != v for k, v in (wanted["metadata"].get("labels") or {}).items())
+
+
+def _taint_for(available: str) -> str:
+    if available == "True":
+        return ""
+    return UNAVAILABLE if available == "False" else UNREACHABLE

@@ -1,0 +1,139 @@
+"""The API: from a request to the handler of its verb.
+
+Owns the order of steps (authenticate, route, authorise, decode, act) and the translation of
+whatever goes wrong into a Status. What a verb does is the engine's; how objects look is
+`hub.http.render`'s.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from hub.auth.authenticate import Authenticator
+from hub.auth.rbac import Authorizer
+from hub.auth.tokens import ServiceAccountTokens
+from hub.auth.user import User
+from hub.clock import Clock
+from hub.http.api import Request, Responder
+from hub.http.discovery import Discovery
+from hub.http.health import Health
+from hub.http.info import RequestInfo, parse_request
+from hub.http.reply import Reply, headers
+from hub.http.verbs import Verbs
+from hub.http.watching import Watching
+from hub.meta import Obj
+from hub.meta.codec.json import encode
+from hub.meta.errors import (
+    ApiError,
+    Resource,
+    forbidden,
+    internal_error,
+    method_not_allowed,
+    path_not_found,
+    too_large,
+    unavailable,
+)
+from hub.registry.catalog import Catalog
+from hub.registry.engine import Engine
+
+_log = structlog.get_logger("hub.http")
+LIMIT_TEXT = "limit is 3145728"
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the API stands on."""
+
+    engine: Engine
+    catalog: Catalog
+    authenticator: Authenticator
+    authorizer: Authorizer
+    tokens: ServiceAccountTokens
+    watching: Watching
+    health: Health
+    clock: Clock
+    version: Obj
+    url: str
+    refusal: Callable[[RequestInfo], str]
+    """Why the hub will not take this request now ("" = it will): stopping, fenced, or not sure of
+    its state.
+    """
+
+
+class Api:
+    """The handler of every request."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._discovery = Discovery(services.catalog)
+        self._verbs = Verbs(services)
+        self._version = encode(services.version) + b"\n"
+
+    async def handle(self, request: Request, responder: Responder) -> None:
+        """Answer one request."""
+        audit_id = request.headers.get("audit-id") or self._services.clock.uid()
+        reply = Reply(request, responder, audit_id)
+        try:
+            await self._serve(request, reply)
+        except ApiError as error:
+            reply.error(error)
+        except Exception as error:  # noqa: BLE001  the top of a request: logged with its traceback
+            _log.exception("request_failed", audit_id=audit_id, target=request.target[:200])
+            reply.error(internal_error(f"{type(error).__name__}; see the hub's log for {audit_id}"))
+
+    async def _serve(self, request: Request, reply: Reply) -> None:
+        services = self._services
+        user = services.authenticator.authenticate(
+            peer=request.peer,
+            authorization=request.headers.get("authorization"),
+            now=services.clock.now(),
+        )
+        info = parse_request(request.method, request.target)
+        self._authorize(user, info)
+        if request.is_too_large:
+            raise too_large(f"the request body is too large: {LIMIT_TEXT} bytes")
+        if not info.is_resource:
+            self._plain(info, request, reply)
+            return
+        refusal = services.refusal(info)
+        if refusal:
+            raise unavailable(refusal)
+        await self._verbs.run(info, request, user, reply)
+
+    def _authorize(self, user: User, info: RequestInfo) -> None:
+        decision = self._services.authorizer.authorize(user, info.attributes())
+        if decision.allowed:
+            return
+        resource = Resource(info.group, info.resource) if info.is_resource else Resource("", "")
+        raise forbidden(resource, info.name, decision.reason)
+
+    def _plain(self, info: RequestInfo, request: Request, reply: Reply) -> None:
+        """Answer what is no resource: discovery, version, health, keys, metrics."""
+        if request.method not in ("GET", "HEAD"):
+            raise method_not_allowed(Resource("", info.path), request.method.lower())
+        if self._discover(info, request, reply):
+            return
+        if info.path == "/version":
+            reply.send(200, self._version)
+        elif info.path == "/openid/v1/jwks":
+            body = encode(self._services.tokens.keys())
+            reply.send(200, body, "application/jwk-set+json")
+        elif info.path == "/.well-known/openid-configuration":
+            reply.document(200, self._services.tokens.openid_configuration(self._services.url))
+        elif not self._services.health.answer(info, reply):
+            raise path_not_found()
+
+    def _discover(self, info: RequestInfo, request: Request, reply: Reply) -> bool:
+        document = self._discovery.find(info.path, request.headers.get("accept"))
+        if document is None:
+            return False
+        found = headers(reply.audit_id, document.content_type)
+        if document.etag:
+            found = [(n, v) for n, v in found if n != "cache-control"]
+            found += [("etag", document.etag), ("cache-control", "public"), ("vary", "accept")]
+            if request.headers.get("if-none-match") == document.etag:
+                reply.responder.respond(304, found, b"")
+                return True
+        reply.responder.respond(200, found, document.body)
+        return True

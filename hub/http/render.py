@@ -1,0 +1,130 @@
+"""How stored objects look to a client: in a view of their kind, whole, as Table rows, or as
+metadata alone.
+
+Turns stored JSON documents into response bytes. A whole object in its storage view passes through
+undecoded.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hub.clock import Clock
+from hub.http.negotiate import Form
+from hub.meta import Obj
+from hub.meta.codec.json import decode, encode
+from hub.meta.errors import bad_request
+from hub.meta.table import partial_object_metadata, render_table
+from hub.registry.kind import Served
+from hub.registry.printing import Printer, age_printer, name_printer
+from hub.registry.watch import Variant
+
+_INCLUDES = ("None", "Metadata", "Object")
+_DEFAULT_PRINTERS = (name_printer(), age_printer())
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+@dataclass(frozen=True, slots=True)
+class ListMeta:
+    """A list's metadata. `remaining` None = not told."""
+
+    revision: int
+    continue_token: str = ""
+    remaining: int | None = None
+
+    def as_obj(self) -> Obj:
+        """Return the wire form."""
+        found: Obj = {"resourceVersion": str(self.revision)}
+        if self.continue_token:
+            found["continue"] = self.continue_token
+        if self.remaining:
+            found["remainingItemCount"] = self.remaining
+        return found
+
+
+class Renderer:
+    """One request's way of writing objects of one served kind."""
+
+    __slots__ = ("_clock", "form", "include", "served")
+
+    def __init__(self, served: Served, form: Form, include: str, clock: Clock) -> None:
+        if include and include not in _INCLUDES:
+            raise bad_request(f"unrecognized includeObject value: {include!r}")
+        self.served, self.form, self._clock = served, form, clock
+        self.include = include or "Metadata"
+
+    @property
+    def _is_storage(self) -> bool:
+        return self.served.view == self.served.kind.storage
+
+    def view(self, obj: Obj) -> Obj:
+        """Return a stored object in the view asked for."""
+        return obj if self._is_storage else self.served.view.from_storage(obj)
+
+    def document(self, stored: bytes) -> bytes:
+        """Return one stored document in the form asked for."""
+        if self.form is Form.OBJECT and self._is_storage:
+            return stored
+        return self.one(decode(stored))
+
+    def one(self, obj: Obj) -> bytes:
+        """Return one stored object in the form asked for."""
+        shown = self.view(obj)
+        if self.form is Form.TABLE:
+            revision = str(shown["metadata"].get("resourceVersion", ""))
+            return encode(self._table([shown], {"resourceVersion": revision}))
+        if self.form is Form.METADATA:
+            return encode(partial_object_metadata(shown))
+        return encode(shown)
+
+    def whole_list(self, documents: Sequence[bytes], meta: ListMeta) -> bytes:
+        """Return a list in one piece, for forms that must see every object."""
+        objects = [self.view(decode(document)) for document in documents]
+        if self.form is Form.TABLE:
+            return encode(self._table(objects, meta.as_obj()))
+        kind = "PartialObjectMetadataList"
+        items = [partial_object_metadata(obj) for obj in objects]
+        listing = {"kind": kind, "apiVersion": "meta.k8s.io/v1", "metadata": meta.as_obj()}
+        return encode({**listing, "items": items})
+
+    def list_head(self, meta: ListMeta) -> bytes:
+        """Return the beginning of a list of whole objects, up to the first item."""
+        return b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % (
+            encode(self.served.kind.list_kind),
+            encode(self.served.view.api_version),
+            encode(meta.as_obj()),
+        )
+
+    def variant(self) -> Variant:
+        """Return how watch events are written, so that watchers of the same form share their bytes."""
+        view = self.served.view.api_version
+        return Variant((view, self.form.value, self.include), self.document)
+
+    def bookmark(self, revision: int, *, is_initial_end: bool = False) -> bytes:
+        """Return a bookmark's object: type and revision only."""
+        meta: Obj = {"resourceVersion": str(revision)}
+        if is_initial_end:
+            meta["annotations"] = {INITIAL_EVENTS_END: "true"}
+        kind, version = self.served.kind.kind, self.served.view.api_version
+        obj: Obj = {"kind": kind, "apiVersion": version, "metadata": meta}
+        if self.form is Form.TABLE:
+            # the annotation must survive in Table form: clients read it from the row's object
+            row = {"cells": [], "object": {**obj, **_PARTIAL}}
+            table = self._table([], {"resourceVersion": str(revision)})
+            return encode({**table, "rows": [row]})
+        if self.form is Form.METADATA:
+            obj |= _PARTIAL
+        return encode(obj)
+
+    def _printers(self) -> tuple[Printer, ...]:
+        return self.served.view.printers or _DEFAULT_PRINTERS
+
+    def _table(self, objects: Sequence[Obj], meta: Obj) -> Obj:
+        now: dt.datetime = self._clock.now()
+        printers = self._printers()
+        rows = [([p.cell(obj, now) for p in printers], obj) for obj in objects]
+        columns = [p.column for p in printers]
+        return render_table(columns, rows, include=self.include, metadata=meta)
+
+
+_PARTIAL: Obj = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}

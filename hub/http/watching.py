@@ -1,0 +1,192 @@
+"""WATCH: a stream of changes, from the present, from a revision, or beginning with the whole state
+(WatchList).
+
+Owns the life of one watch: its start, bookmarks, time-out, and the end of a client that reads too
+slowly. After the start it costs no task: the watch hub pushes encoded events straight to the
+connection.
+
+A watch never answers 410 as an HTTP error: kube-apiserver sends 200 and one ERROR event, and
+reflectors rely on it.
+"""
+
+import asyncio
+import random
+from collections.abc import Iterable
+
+from hub.http.listing import SLICE_BYTES, matcher, wait_for
+from hub.http.render import Renderer
+from hub.http.reply import Reply
+from hub.meta.codec.json import encode
+from hub.meta.errors import ApiError, expired, resource_version_too_large
+from hub.registry.engine import Engine
+from hub.registry.options import ListOptions
+from hub.registry.watch import Alarms, Event, Watcher, frame
+from hub.store import Compacted, FutureRevision, Revision, decode_key
+from hub.store import prefix as key_prefix
+
+_DEFAULT_TIMEOUT_S = 1800
+_BOOKMARK_EVERY_S = 60.0
+_MAX_QUEUED_BYTES = 4 * 1024 * 1024
+_RESUME_BATCH = 2000
+
+
+class Watching:
+    """Starts and ends watches on one engine."""
+
+    def __init__(self, engine: Engine, alarms: Alarms) -> None:
+        self._engine, self._alarms = engine, alarms
+
+    async def answer(
+        self, renderer: Renderer, namespace: str, options: ListOptions, reply: Reply
+    ) -> None:
+        """Answer a WATCH; returns once its start is sent, the stream goes on without a task.
+
+        :raises ApiError: 504 when the client's revision lies in the future
+        """
+        await wait_for(self._engine, options.revision)
+        wants_state = options.wants_initial_events or (
+            options.wants_initial_events is None and not options.revision
+        )
+        reply.stream()
+        watcher = self._watcher(renderer, namespace, options, reply)
+        try:
+            if wants_state:
+                await self._send_state(watcher, renderer, options, reply)
+            else:
+                await self._send_history(watcher, renderer, options, reply)
+        except ApiError as error:
+            reply.responder.write(frame("ERROR", encode(error.status())))
+            reply.responder.end()
+            return
+        while watcher.held:
+            lines, watcher.held = watcher.held, []
+            await _pour(lines, reply)
+        watcher.release()
+
+    def _watcher(
+        self, renderer: Renderer, namespace: str, options: ListOptions, reply: Reply
+    ) -> Watcher:
+        responder = reply.responder
+
+        def push(line: bytes) -> None:
+            if not responder.write(line) and responder.queued_bytes > _MAX_QUEUED_BYTES:
+                responder.abort()
+
+        return Watcher(
+            kind=renderer.served.kind,
+            namespace=namespace,
+            name=options.pinned_name,
+            labels=options.labels,
+            fields=options.fields,
+            variant=renderer.variant(),
+            sink=push,
+            since=Revision(0),
+            held=[],
+        )
+
+    def _open(
+        self, watcher: Watcher, renderer: Renderer, options: ListOptions, reply: Reply
+    ) -> None:
+        """Begin to receive changes after `watcher.since`; arm its alarms."""
+        engine, responder = self._engine, reply.responder
+        engine.watches.add(watcher)
+
+        def close() -> None:
+            engine.watches.remove(watcher)
+
+        def finish() -> None:
+            close()
+            responder.end()
+
+        watcher.on_timeout = finish
+        responder.on_close(close)
+        now = engine.clock.monotonic_s()
+        timeout = options.timeout_s or _DEFAULT_TIMEOUT_S * (1 + random.random())  # noqa: S311 jitter
+        self._alarms.at(now + timeout, lambda: self._expire(watcher, renderer, options))
+        if options.wants_bookmarks:
+            first = _BOOKMARK_EVERY_S * (0.5 + random.random() / 2)  # noqa: S311 jitter
+            self._alarms.at(now + first, lambda: self._mark(watcher, renderer))
+
+    def _expire(self, watcher: Watcher, renderer: Renderer, options: ListOptions) -> None:
+        if watcher.is_closed:
+            return
+        if options.wants_bookmarks:
+            self._send_bookmark(watcher, renderer)
+        if watcher.on_timeout is not None:
+            watcher.on_timeout()
+
+    def _mark(self, watcher: Watcher, renderer: Renderer) -> float | None:
+        if watcher.is_closed:
+            return None
+        self._send_bookmark(watcher, renderer)
+        return self._engine.clock.monotonic_s() + _BOOKMARK_EVERY_S
+
+    def _send_bookmark(self, watcher: Watcher, renderer: Renderer) -> None:
+        revision = max(watcher.since, self._engine.store.revision)
+        watcher.send(frame("BOOKMARK", renderer.bookmark(revision)))
+
+    async def _send_state(
+        self, watcher: Watcher, renderer: Renderer, options: ListOptions, reply: Reply
+    ) -> None:
+        """Send what there is as ADDED events, then (WatchList) the bookmark that ends them."""
+        engine = self._engine
+        page = engine.store.scan(
+            key_prefix(watcher.kind.id, watcher.namespace or None), match=matcher(options)
+        )
+        watcher.since = page.revision
+        self._open(watcher, renderer, options, reply)
+        encode_one = watcher.variant.encode
+        lines = (frame("ADDED", encode_one(engine.store.read(entry))) for entry in page.entries)
+        await _pour(lines, reply)
+        if options.wants_initial_events:
+            end = renderer.bookmark(page.revision, is_initial_end=True)
+            reply.responder.write(frame("BOOKMARK", end))
+
+    async def _send_history(
+        self, watcher: Watcher, renderer: Renderer, options: ListOptions, reply: Reply
+    ) -> None:
+        """Send every change after the client's revision, then go on live without a gap.
+
+        :raises ApiError: 410 when the log no longer reaches back that far
+        """
+        engine, kind = self._engine, watcher.kind
+        after = watcher.since = Revision(options.revision or 0)
+        prefix = key_prefix(kind.id, watcher.namespace or None)
+        is_behind = True
+        while is_behind:
+            # what lies above the visible revision is shown to live watchers later, in order
+            visible = engine.store.revision
+            try:
+                changes = engine.store.changes(watcher.since, prefix, limit=_RESUME_BATCH)
+            except Compacted as error:
+                raise expired(f"too old resource version: {after} ({error.oldest})") from error
+            except FutureRevision as error:
+                raise resource_version_too_large(after, error.current) from error
+            is_behind = len(changes) == _RESUME_BATCH and changes[-1].revision <= visible
+            for change in changes:
+                if change.revision <= visible:
+                    _, namespace, name = decode_key(change.key)
+                    watcher.offer(Event(change, kind, namespace, name))
+            if is_behind:
+                await asyncio.sleep(0)
+        watcher.since = max(watcher.since, visible)
+        self._open(watcher, renderer, options, reply)
+
+
+async def _pour(lines: Iterable[bytes], reply: Reply) -> None:
+    """Write `lines` in slices, giving the loop back between them."""
+    responder = reply.responder
+    pieces: list[bytes] = []
+    size = 0
+    for line in lines:
+        pieces.append(line)
+        size += len(line)
+        if size >= SLICE_BYTES:
+            if responder.is_closed:
+                return
+            if not responder.write(b"".join(pieces)):
+                await responder.drain()
+            await asyncio.sleep(0)
+            pieces, size = [], 0
+    if pieces:
+        responder.write(b"".join(pieces))

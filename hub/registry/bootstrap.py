@@ -1,0 +1,74 @@
+"""The objects every hub starts with: namespaces, default RBAC, the bootstrap ServiceAccount,
+cluster-info.
+
+Idempotent: what is there already is left alone, except roles and bindings marked ``autoupdate``,
+which are brought back to what this release ships
+(k8s.io/kubernetes/pkg/registry/rbac/rest/storage_rbac.go).
+"""
+
+from hub.auth.bootstrap_policy import BOOTSTRAP_ACCOUNT, BOOTSTRAP_NAMESPACE, default_objects
+from hub.meta import Obj
+from hub.meta.errors import ApiError
+from hub.registry.builtin import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    CONFIG_MAP,
+    NAMESPACE,
+    ROLE,
+    ROLE_BINDING,
+    SERVICE_ACCOUNT,
+)
+from hub.registry.engine import Engine
+from hub.registry.kind import Kind
+
+NAMESPACES = ("default", "kube-system", "kube-public", BOOTSTRAP_NAMESPACE)
+_RBAC = {kind.kind: kind for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING)}
+
+
+async def ensure_objects(engine: Engine, *, anonymous_kubeconfig: str) -> None:
+    """Create what is missing.
+
+    `anonymous_kubeconfig` tells joining clusters the URL and CA (kube-public/cluster-info).
+    """
+    for name in NAMESPACES:
+        await ensure(engine, NAMESPACE, {"metadata": {"name": name}})
+    for obj in default_objects():
+        await _ensure_default(engine, obj)
+    account = {"metadata": {"name": BOOTSTRAP_ACCOUNT, "namespace": BOOTSTRAP_NAMESPACE}}
+    await ensure(engine, SERVICE_ACCOUNT, account)
+    info = {
+        "metadata": {"name": "cluster-info", "namespace": "kube-public"},
+        "data": {"kubeconfig": anonymous_kubeconfig},
+    }
+    await ensure(engine, CONFIG_MAP, info)
+
+
+async def ensure(engine: Engine, kind: Kind, obj: Obj) -> None:
+    """Create `obj` unless its name is taken."""
+    meta = obj["metadata"]
+    namespace = str(meta.get("namespace") or "")
+    if engine.find(kind, str(meta["name"]), namespace) is not None:
+        return
+    try:
+        await engine.create(kind, obj, namespace=namespace)
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            raise
+
+
+async def _ensure_default(engine: Engine, obj: Obj) -> None:
+    kind, meta = _RBAC[obj["kind"]], obj["metadata"]
+    name, namespace = str(meta["name"]), str(meta.get("namespace") or "")
+    present = engine.peek(kind, name, namespace)
+    if present is None:
+        await ensure(engine, kind, obj)
+        return
+    fields = [f for f in ("rules", "subjects") if f in obj and present.get(f) != obj[f]]
+    if not fields:
+        return
+
+    def restore(current: Obj) -> None:
+        for field in fields:
+            current[field] = obj[field]
+
+    await engine.modify(kind, name, restore, namespace=namespace)

@@ -1,0 +1,317 @@
+"""The built-in kinds that agents, kubectl and the hub itself need.
+
+Data and small strategies; field rules mirror
+k8s.io/kubernetes/pkg/registry/<group>/<kind>/strategy.go. Kinds of the fleet are in
+`hub.fleet.kinds`.
+"""
+
+import base64
+from collections.abc import Mapping
+
+from hub.meta import Obj
+from hub.meta.errors import Cause
+from hub.meta.fields import differs_only_in
+from hub.meta.names import label_name_errors, path_segment_errors
+from hub.registry.event import EVENT
+from hub.registry.kind import Kind, View
+from hub.registry.objects import meta_of
+from hub.registry.printing import Printer, age_printer, computed, name_printer, path_printer
+from hub.registry.requests import CSR
+from hub.registry.strategy import Occasion, Strategy
+
+CLUSTER_NAME_LABEL = "open-cluster-management.io/cluster-name"
+PROTECTED_NAMESPACES = ("default", "kube-system", "kube-public")
+
+
+class NamespaceStrategy(Strategy):
+    """A namespace stays, Terminating, until its contents and ``spec.finalizers`` are gone."""
+
+    def name_problems(self, name: str) -> list[str]:
+        """Return why `name` is no DNS label."""
+        return label_name_errors(name)
+
+    def prepare_create(self, obj: Obj, occasion: Occasion) -> None:
+        """Give a new namespace its phase, its own finalizer and the label with its name."""
+        obj["spec"] = {"finalizers": ["kubernetes"]}
+        obj["status"] = {"phase": "Active"}
+        self._label(obj)
+
+    def prepare_update(self, new: Obj, old: Obj, occasion: Occasion) -> None:
+        """Keep spec.finalizers (the finalize subresource changes them) and the name label."""
+        new["spec"] = old.get("spec", {})
+        self._label(new)
+
+    @staticmethod
+    def _label(obj: Obj) -> None:
+        meta = meta_of(obj)
+        labels = {**(meta.get("labels") or {}), "kubernetes.io/metadata.name": meta.get("name", "")}
+        meta["labels"] = labels
+
+    def apply_subresource(
+        self, subresource: str, target: Obj, wanted: Obj, occasion: Occasion
+    ) -> None:
+        """Let ``finalize`` set spec.finalizers, ``status`` the status."""
+        if subresource == "finalize":
+            finalizers = (wanted.get("spec") or {}).get("finalizers") or []
+            target["spec"] = {"finalizers": finalizers} if finalizers else {}
+            return
+        super().apply_subresource(subresource, target, wanted, occasion)
+
+    def deletes_at_once(self, obj: Obj) -> bool:
+        """Whether spec.finalizers is empty."""
+        return not (obj.get("spec") or {}).get("finalizers")
+
+    def begin_deletion(self, obj: Obj) -> None:
+        """Turn the phase to Terminating."""
+        obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
+
+    def fields(self, obj: Obj) -> Mapping[str, str]:
+        """Offer the phase."""
+        return {"status.phase": str((obj.get("status") or {}).get("phase", ""))}
+
+    def selectable(self) -> tuple[str, ...]:
+        """Name the phase."""
+        return ("status.phase",)
+
+
+class ConfigMapStrategy(Strategy):
+    """``immutable: true`` freezes the data for good."""
+
+    def validate_update(self, new: Obj, old: Obj) -> list[Cause]:
+        """Refuse changes to what was frozen."""
+        if not old.get("immutable"):
+            return []
+        if not new.get("immutable"):
+            text = "Forbidden: field is immutable when `immutable` is set"
+            return [Cause("FieldValueForbidden", text, "immutable")]
+        text = "Forbidden: field is immutable when `immutable` is set"
+        return [
+            Cause("FieldValueForbidden", text, field)
+            for field in ("data", "binaryData", "stringData")
+            if (new.get(field) or {}) != (old.get(field) or {})
+        ]
+
+
+class SecretStrategy(ConfigMapStrategy):
+    """``stringData`` is write-only and merged into ``data``; the type never changes."""
+
+    def default(self, obj: Obj) -> None:
+        """Default the type and fold stringData in."""
+        plain = obj.pop("stringData", None)
+        if plain:
+            data = dict(obj.get("data") or {})
+            for key, value in plain.items():
+                data[key] = base64.b64encode(str(value).encode()).decode()
+            obj["data"] = data
+        if not obj.get("type"):
+            obj["type"] = "Opaque"
+
+    def validate_update(self, new: Obj, old: Obj) -> list[Cause]:
+        """Refuse a change of type."""
+        causes = super().validate_update(new, old)
+        if new.get("type") != old.get("type"):
+            text = f'Invalid value: "{new.get("type")}": field is immutable'
+            causes.append(Cause("FieldValueInvalid", text, "type"))
+        return causes
+
+    def fields(self, obj: Obj) -> Mapping[str, str]:
+        """Offer the type."""
+        return {"type": str(obj.get("type", ""))}
+
+    def selectable(self) -> tuple[str, ...]:
+        """Name the type."""
+        return ("type",)
+
+
+class LeaseStrategy(Strategy):
+    """Heartbeats of clusters are renewals; leader election is an ordinary durable write."""
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        """Check the numbers in spec."""
+        spec = obj.get("spec") or {}
+        causes = []
+        for field, least in (("leaseDurationSeconds", 1), ("leaseTransitions", 0)):
+            value = spec.get(field)
+            if value is not None and (not isinstance(value, int) or value < least):
+                rule = "must be greater than 0" if least else "must be greater than or equal to 0"
+                cause = Cause(
+                    "FieldValueInvalid", f"Invalid value: {value}: {rule}", f"spec.{field}"
+                )
+                causes.append(cause)
+        return causes
+
+    def is_renewal(self, new: Obj, old: Obj) -> bool:
+        """Whether a cluster's Lease changes in spec.renewTime alone."""
+        labels = meta_of(old).get("labels") or {}
+        return CLUSTER_NAME_LABEL in labels and differs_only_in(new, old, "spec.renewTime")
+
+
+class RbacStrategy(Strategy):
+    """RBAC names may hold colons; a binding's roleRef never changes."""
+
+    def name_problems(self, name: str) -> list[str]:
+        """Return why `name` could not stand in a path."""
+        return path_segment_errors(name)
+
+    def validate_update(self, new: Obj, old: Obj) -> list[Cause]:
+        """Refuse another roleRef."""
+        if new.get("roleRef") == old.get("roleRef"):
+            return []
+        text = f"Invalid value: {new.get('roleRef')}: cannot change roleRef"
+        return [Cause("FieldValueInvalid", text, "roleRef")]
+
+
+class BindingStrategy(RbacStrategy):
+    """Subjects and roleRef get the API groups they leave out."""
+
+    def default(self, obj: Obj) -> None:
+        """Default the groups as kube does: users and groups belong to RBAC, ServiceAccounts to the
+        core.
+        """
+        group = "rbac.authorization.k8s.io"
+        role = obj.setdefault("roleRef", {})
+        role.setdefault("apiGroup", group)
+        for subject in obj.get("subjects") or []:
+            if subject.get("kind") in ("User", "Group"):
+                subject.setdefault("apiGroup", group)
+
+
+def _count(*fields: str) -> Printer:
+    return computed(
+        "Data",
+        lambda obj: sum(len(obj.get(field) or {}) for field in fields),
+        description="How many keys there are.",
+    )
+
+
+def _role_ref(obj: Obj) -> str:
+    role = obj.get("roleRef") or {}
+    return f"{role.get('kind')}/{role.get('name')}"
+
+
+_CORE = View("", "v1")
+_RBAC_VERSION = ("rbac.authorization.k8s.io", "v1")
+
+
+def _rbac(kind: str, plural: str, *, is_namespaced: bool) -> Kind:
+    is_binding = kind.endswith("Binding")
+    role = computed("Role", _role_ref, description="The role that is bound.")
+    created = path_printer("Created At", ".metadata.creationTimestamp")
+    printers = (name_printer(), role, age_printer()) if is_binding else (name_printer(), created)
+    return Kind(
+        kind=kind,
+        plural=plural,
+        singular=kind.lower(),
+        views=(View(*_RBAC_VERSION, printers=printers),),
+        is_namespaced=is_namespaced,
+        strategy=BindingStrategy() if is_binding else RbacStrategy(),
+    )
+
+
+NAMESPACE = Kind(
+    kind="Namespace",
+    plural="namespaces",
+    singular="namespace",
+    short_names=("ns",),
+    views=(
+        View(
+            "",
+            "v1",
+            printers=(name_printer(), path_printer("Status", ".status.phase"), age_printer()),
+        ),
+    ),
+    is_namespaced=False,
+    strategy=NamespaceStrategy(),
+    subresources=("finalize", "status"),
+)
+CONFIG_MAP = Kind(
+    kind="ConfigMap",
+    plural="configmaps",
+    singular="configmap",
+    short_names=("cm",),
+    views=(View("", "v1", printers=(name_printer(), _count("data", "binaryData"), age_printer())),),
+    is_namespaced=True,
+    strategy=ConfigMapStrategy(),
+)
+SECRET = Kind(
+    kind="Secret",
+    plural="secrets",
+    singular="secret",
+    views=(
+        View(
+            "",
+            "v1",
+            printers=(name_printer(), path_printer("Type", ".type"), _count("data"), age_printer()),
+        ),
+    ),
+    is_namespaced=True,
+    strategy=SecretStrategy(),
+    is_sealed=True,
+)
+SERVICE_ACCOUNT = Kind(
+    kind="ServiceAccount",
+    plural="serviceaccounts",
+    singular="serviceaccount",
+    short_names=("sa",),
+    views=(_CORE,),
+    is_namespaced=True,
+    subresources=("token",),
+)
+LEASE = Kind(
+    kind="Lease",
+    plural="leases",
+    singular="lease",
+    views=(
+        View(
+            "coordination.k8s.io",
+            "v1",
+            printers=(
+                name_printer(),
+                path_printer("Holder", ".spec.holderIdentity"),
+                age_printer(),
+            ),
+        ),
+    ),
+    is_namespaced=True,
+    strategy=LeaseStrategy(),
+)
+ROLE = _rbac("Role", "roles", is_namespaced=True)
+ROLE_BINDING = _rbac("RoleBinding", "rolebindings", is_namespaced=True)
+CLUSTER_ROLE = _rbac("ClusterRole", "clusterroles", is_namespaced=False)
+CLUSTER_ROLE_BINDING = _rbac("ClusterRoleBinding", "clusterrolebindings", is_namespaced=False)
+
+
+def _review(kind: str, group: str) -> Kind:
+    return Kind(
+        kind=kind,
+        plural=f"{kind.lower()}s",
+        singular=kind.lower(),
+        views=(View(group, "v1"),),
+        is_namespaced=False,
+        verbs=("create",),
+        is_virtual=True,
+    )
+
+
+SELF_SUBJECT_REVIEW = _review("SelfSubjectReview", "authentication.k8s.io")
+SELF_ACCESS_REVIEW = _review("SelfSubjectAccessReview", "authorization.k8s.io")
+ACCESS_REVIEW = _review("SubjectAccessReview", "authorization.k8s.io")
+SELF_RULES_REVIEW = _review("SelfSubjectRulesReview", "authorization.k8s.io")
+
+BUILTIN = (
+    NAMESPACE,
+    CONFIG_MAP,
+    SECRET,
+    SERVICE_ACCOUNT,
+    EVENT,
+    LEASE,
+    CSR,
+    ROLE,
+    ROLE_BINDING,
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    SELF_SUBJECT_REVIEW,
+    SELF_ACCESS_REVIEW,
+    ACCESS_REVIEW,
+    SELF_RULES_REVIEW,
+)

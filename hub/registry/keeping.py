@@ -1,0 +1,31 @@
+"""The hub's own records in the store: its identity, sealed, under keys that no API path reaches."""
+
+from hub.auth.identity import HubIdentity, from_bundle
+from hub.meta.codec.json import decode, draft
+from hub.store import Draft, Op, Store, Write, encode_index, encode_key
+
+IDENTITY = encode_key("identity.hublet", "", "hub")
+
+
+def load_identity(store: Store) -> HubIdentity | None:
+    """Return the identity kept in the store, None for a new store.
+
+    :raises IdentityError: it contradicts itself
+    """
+    stored = store.get(IDENTITY)
+    return None if stored is None else from_bundle(decode(store.read(stored))["bundle"])
+
+
+async def save_identity(store: Store, identity: HubIdentity) -> None:
+    """Keep `identity`, durably."""
+    stored = store.get(IDENTITY)
+    head, tail = draft({"metadata": {"name": "hub"}, "bundle": identity.to_bundle()})
+    write = Write(
+        op=Op.CREATE if stored is None else Op.UPDATE,
+        key=IDENTITY,
+        draft=Draft(head, tail),
+        index=encode_index({}, {}),
+        expect=None if stored is None else stored.revision,
+        sealed=True,
+    )
+    await store.commit(write)

@@ -1,0 +1,117 @@
+"""A kind as data: names, versions, subresources, columns, and the strategy that knows its rules.
+
+Owns the description that discovery, routing, the engine and Tables read; no behaviour of its own.
+One stored object may be shown through several *views* (ManagedClusterAddOn v1alpha1 and v1beta1,
+Event in two groups); exactly one view, the first, is how it is stored.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from hub.meta import Obj
+from hub.meta.errors import Resource
+from hub.registry.printing import Printer
+from hub.registry.strategy import Strategy
+
+STANDARD_VERBS = (
+    "create",
+    "delete",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+)
+
+
+def same(obj: Obj) -> Obj:
+    """Convert between views that have the same fields."""
+    return obj
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One served version of a kind.
+
+    `to_storage` and `from_storage` take and return whole objects, apiVersion and kind included, and
+    never change their argument. `printers` are what ``kubectl get`` prints; none = name and age.
+    """
+
+    group: str
+    version: str
+    printers: tuple[Printer, ...] = ()
+    to_storage: Callable[[Obj], Obj] = same
+    from_storage: Callable[[Obj], Obj] = same
+
+    @property
+    def api_version(self) -> str:
+        """Return ``group/version``, or the bare version for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A resource the hub serves.
+
+    `has_generation`: metadata.generation counts changes outside metadata and status. `is_custom`:
+    behaves as a custom resource (an update must carry a resourceVersion, strategic merge patches
+    are refused). `is_sealed`: encrypted at rest. `is_volatile`: outside log, state hash and
+    snapshots. `is_virtual`: answered without being stored (access reviews). `is_protected`: its
+    creation is shipped to the bucket at once.
+    """
+
+    kind: str
+    plural: str
+    singular: str
+    views: tuple[View, ...]
+    is_namespaced: bool
+    strategy: Strategy = field(default_factory=Strategy)
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = STANDARD_VERBS
+    has_generation: bool = False
+    is_custom: bool = False
+    is_sealed: bool = False
+    is_volatile: bool = False
+    is_virtual: bool = False
+    is_protected: bool = False
+
+    @property
+    def storage(self) -> View:
+        """Return the view in which objects are stored."""
+        return self.views[0]
+
+    @cached_property
+    def id(self) -> str:
+        """Return the resource part of store keys, ``plural.group`` of the storage view."""
+        return str(self.resource)
+
+    @cached_property
+    def resource(self) -> Resource:
+        """Return the name that error messages print."""
+        return Resource(self.storage.group, self.plural)
+
+    @property
+    def list_kind(self) -> str:
+        """Return the kind of a list of these."""
+        return f"{self.kind}List"
+
+    @property
+    def has_status(self) -> bool:
+        """Whether status is written through its own subresource."""
+        return "status" in self.subresources
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A kind through one of its views: what a request's path names."""
+
+    kind: Kind
+    view: View
+
+    @property
+    def resource(self) -> Resource:
+        """Return the name that error messages print, with the group asked for."""
+        return Resource(self.view.group, self.kind.plural)

@@ -1,0 +1,130 @@
+"""``hublet``: serve a hub, simulate a fleet, show the main job.
+
+Thin: reads flags, environment (``HUBLET_*``) and hands over. Exit codes are in docs/errors.md.
+"""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import click
+import uvloop
+
+from hub.clock import SystemClock
+from hub.config import Config, ConfigError
+from hub.server import Started, run_hub
+from hub.store import StoreError
+from snapshot.errors import Fenced, SnapshotError
+from tools.logs import configure_logs
+
+EXIT_CONFIG, EXIT_STORE, EXIT_FENCED = 2, 3, 75
+
+
+@click.group(context_settings={"auto_envvar_prefix": "HUBLET", "show_default": True})
+@click.version_option(package_name="hublet")
+def main() -> None:
+    """A compact multi-cluster hub: one process, one file, one bucket."""
+
+
+@main.command()
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    default=Path("hublet-data"),
+    help="Where the store lies.",
+)
+@click.option("--listen", default="127.0.0.1:6443", help="Address and port to serve on.")
+@click.option("--url", default="", help="What clients are told, https://HOST:PORT.")
+@click.option(
+    "--key-file",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="The hub key; outside the data directory.  [default: DATA_DIR.key]",
+)
+@click.option(
+    "--object-store", default="", help="Ship every change to file:///dir or s3://bucket/prefix."
+)
+@click.option(
+    "--auto-approve-users",
+    default="",
+    help="Bootstrap users whose first certificate requests need no person, comma separated.",
+)
+@click.option("--auto-accept/--no-auto-accept", default=False, help="Accept every new cluster.")
+@click.option(
+    "--http2", type=click.Choice(["auto", "ngh2", "h2"]), default="auto", help="HTTP/2 library."
+)
+@click.option("--log-level", default="info", help="debug, info, warning or error.")
+def serve(
+    *,
+    data_dir: Path,
+    listen: str,
+    url: str,
+    key_file: Path | None,
+    object_store: str,
+    auto_approve_users: str,
+    auto_accept: bool,
+    http2: str,
+    log_level: str,
+) -> None:
+    """Run a hub until SIGTERM or SIGINT."""
+    configure_logs(log_level)
+    try:
+        config = Config(
+            data_dir=data_dir,
+            listen=listen,
+            url=url,
+            key_file=key_file,
+            object_store=object_store,
+            auto_approve_users=tuple(u for u in auto_approve_users.split(",") if u),
+            auto_accept=auto_accept,
+            http2=http2,
+        )
+    except ConfigError as error:
+        _fail(EXIT_CONFIG, str(error))
+    try:
+        uvloop.run(_serve(config))
+    except* Fenced as group:
+        error = _first(group)
+        _fail(EXIT_FENCED, str(error), getattr(error, "hint", ""))
+    except* SnapshotError as group:
+        error = _first(group)
+        code = error.exit_code if isinstance(error, SnapshotError) else 1
+        _fail(code, str(error), getattr(error, "hint", ""))
+    except* StoreError as group:
+        _fail(EXIT_STORE, str(_first(group)))
+
+
+async def _serve(config: Config) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await run_hub(config, SystemClock(), stop=stop, on_started=_greet)
+
+
+def _greet(started: Started) -> None:
+    """Tell whoever started the hub where to go next."""
+    click.echo(f"hublet serves {started.url}  ({started.start_kind} start, {started.seconds:.2f} s)")
+    click.echo(f"  export KUBECONFIG={started.kubeconfig.resolve()}")
+    click.echo("  kubectl get managedclusters")
+    click.echo("  hublet simulate --kubeconfig $KUBECONFIG --clusters 10")
+    sys.stdout.flush()
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
+
+
+def _fail(code: int, message: str, hint: str = "") -> None:
+    click.echo(f"error: {message}", err=True)
+    if hint:
+        click.echo(f"hint: {hint}", err=True)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""Log output: JSON lines on stderr, event names in snake_case, never bodies or credentials."""
+
+import logging
+import sys
+
+import structlog
+
+
+def configure_logs(level: str) -> None:
+    """Send structlog's and the standard library's records of `level` and above to stderr as JSON."""
+    number = getattr(logging, level.upper(), logging.INFO)
+    logging.basicConfig(level=number, stream=sys.stderr, format="%(message)s")
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=True,
+    )
