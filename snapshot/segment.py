@@ -21,8 +21,7 @@ from typing import IO, BinaryIO, cast
 
 import zstandard
 
-from hub.store.api import Key, Record, Revision
-from hub.store.key import stored_key
+from hub.store import Key, Record, Revision, stored_key
 from snapshot import seal
 from snapshot.errors import KeyMismatch, SegmentCorrupt
 from snapshot.header import HASH_BYTES, HEADER_BYTES, Header, Kind, check_mac, decode, encode

@@ -1,0 +1,135 @@
+"""What a data directory remembers of its prefix, in two small files beside the store.
+
+Owns ``snapshot-state.json`` (which hub this is, which sessions of this directory may stand in HEAD,
+and the last position known to be committed) and ``restore-claim.json``: the one-time right of a
+restored directory to take the next epoch. Both are 0600, replaced atomically and synced. The files
+are hints for the start-up arbiter; the chain itself is in the bucket.
+"""
+
+import os
+import secrets
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from hub.clock import Clock
+from snapshot.errors import IntegrityError
+from snapshot.head import Hash, Head
+from snapshot.header import ZERO
+
+STATE_FILE = "snapshot-state.json"
+CLAIM_FILE = "restore-claim.json"
+
+_T = TypeVar("_T", bound=msgspec.Struct)
+
+
+class LocalState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The directory's side of the chain.
+
+    `sessions`: those that may stand in HEAD as ours: the last one that took an epoch, and any later
+    one that tried to and got no answer. Empty until the first try.
+    """
+
+    format: int = 1
+    dir_id: str
+    hub_id: str
+    sessions: tuple[str, ...] = ()
+    epoch: int = 0
+    seq: int = 0
+    rev: int = 0
+    chain: Hash = ZERO.hex()
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a directory was restored from. Good for one start, and only while HEAD stands there."""
+
+    format: int = 1
+    hub_id: str
+    epoch: int
+    seq: int
+    rev: int
+    chain: Hash
+    state_hash: Hash
+    object_store: str
+    """Without secrets; for messages."""
+    restored: str
+    """RFC 3339, UTC."""
+
+
+def load_state(directory: Path) -> LocalState | None:
+    """Read the directory's state; None when it never had one."""
+    return _load(directory / STATE_FILE, LocalState)
+
+
+def save_state(directory: Path, state: LocalState) -> None:
+    """Write the directory's state, durable on return."""
+    _save(directory / STATE_FILE, state)
+
+
+def load_claim(directory: Path) -> Claim | None:
+    """Read the claim, if there is one."""
+    return _load(directory / CLAIM_FILE, Claim)
+
+
+def save_claim(directory: Path, claim: Claim) -> None:
+    """Write the claim, durable on return."""
+    _save(directory / CLAIM_FILE, claim)
+
+
+def spend_claim(directory: Path) -> None:
+    """Remove the claim; none is fine."""
+    (directory / CLAIM_FILE).unlink(missing_ok=True)
+    sync_directory(directory)
+
+
+def claim_on(head: Head, *, object_store: str, clock: Clock) -> Claim:
+    """Make the claim of a directory restored from `head`."""
+    return Claim(
+        hub_id=head.hub_id,
+        epoch=head.epoch,
+        seq=head.seq,
+        rev=head.rev,
+        chain=head.chain,
+        state_hash=head.state_hash,
+        object_store=object_store,
+        restored=clock.now().isoformat(timespec="seconds").replace("+00:00", "Z"),
+    )
+
+
+def sync_directory(path: Path) -> None:
+    """Make a directory's entries durable."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _load(path: Path, kind: type[_T]) -> _T | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise IntegrityError(
+            f"does not parse: {error}",
+            op="read",
+            object=str(path),
+            hint="put the file back from a copy, or restore the hub with hub-restore",
+        ) from error
+
+
+def _save(path: Path, value: msgspec.Struct) -> None:
+    spooled = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    handle = os.open(spooled, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        spooled.replace(path)
+    except BaseException:
+        spooled.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)

@@ -1,0 +1,110 @@
+"""The start of a hub on its prefix: ask the arbiter, take the next epoch, write down the outcome.
+
+Owns the order of those steps, which is what makes a crash between any two of them harmless: the
+session is on the local disk before HEAD may carry it, the position after; a claim is spent last.
+"""
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from hub.store import Position
+from snapshot import local as files
+from snapshot.arbiter import Create, Decision, Local, Refuse, decide
+from snapshot.chain import Chain
+from snapshot.errors import ChainMoved, StartRefused
+from snapshot.head import Head, Writer
+from snapshot.local import LocalState
+
+_TRIES = 5
+
+RESERVE = 1_000_000
+"""Revisions reserved ahead in HEAD: a hub must renew long before it has handed them out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A start that may write: why, and HEAD under the new epoch.
+
+    Before it serves, the hub raises its revisions above `floor`.
+    """
+
+    decision: Decision
+    head: Head
+    floor: int
+
+
+def arbitrate(
+    chain: Chain, directory: Path, *, dir_id: str, position: Position | None
+) -> tuple[Decision, Head | None]:
+    """Read HEAD and decide; writes nothing. `position` None: the directory holds no store."""
+    head = chain.read_head()
+    local = None
+    if position is not None:
+        local = Local(
+            dir_id=dir_id,
+            rev=position.revision,
+            state_hash=position.state_hash.hex(),
+            state=files.load_state(directory),
+            claim=files.load_claim(directory),
+        )
+    is_in_use = head is None and chain.is_prefix_in_use()
+    return decide(local, head, is_prefix_in_use=is_in_use), head
+
+
+def begin(
+    chain: Chain, directory: Path, *, dir_id: str, position: Position, reserve: int = RESERVE
+) -> Begun:
+    """Decide for a directory that holds a store, and become the writer of its prefix.
+
+    Raises `StartRefused` with the arbiter's reason and hint, `ChainMoved` when others keep moving
+    HEAD, and whatever the chain raises.
+    """
+    session = chain.clock.token(12).hex()
+    for _ in range(_TRIES):
+        decision, head = arbitrate(chain, directory, dir_id=dir_id, position=position)
+        if isinstance(decision, Refuse):
+            raise StartRefused(decision.reason, op="start", hint=decision.hint)
+        state = files.load_state(directory) or LocalState(
+            dir_id=dir_id, hub_id=head.hub_id if head else chain.clock.uid()
+        )
+        writer = Writer(dir_id, session, socket.gethostname(), os.getpid())
+        sessions = tuple(dict.fromkeys((*state.sessions, session)))
+        files.save_state(directory, msgspec.structs.replace(state, sessions=sessions))
+        floor = position.revision if isinstance(decision, Create) else decision.floor
+        try:
+            taken = chain.take_epoch(
+                head,
+                hub_id=state.hub_id,
+                writer=writer,
+                reserved_rev=max(floor, position.revision) + reserve,
+            )
+        except ChainMoved:
+            continue
+        remember(directory, taken, dir_id=dir_id)
+        files.spend_claim(directory)
+        return Begun(decision, taken, floor)
+    raise ChainMoved(
+        f"HEAD moved under {_TRIES} tries to take an epoch",
+        op="start",
+        hint="look for another hub that is starting on this prefix",
+    )
+
+
+def remember(directory: Path, head: Head, *, dir_id: str) -> None:
+    """Write down what HEAD says after a write of ours. Skipping it loses nothing but diagnosis."""
+    files.save_state(
+        directory,
+        LocalState(
+            dir_id=dir_id,
+            hub_id=head.hub_id,
+            sessions=(head.writer.session,),
+            epoch=head.epoch,
+            seq=head.seq,
+            rev=head.rev,
+            chain=head.chain,
+        ),
+    )
