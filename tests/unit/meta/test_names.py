@@ -37,7 +37,8 @@ def test_a_dns_label_names_a_namespace(name: str) -> None:
             (
                 "a lowercase RFC 1123 label must consist of lower case alphanumeric characters"
                 " or '-', and must start and end with an alphanumeric character"
-                " (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+                " (e.g. 'my-name',  or '123-abc', regex used for validation is"
+                " '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
             ),
         ),
     ],
@@ -106,7 +107,8 @@ def test_a_label_value_is_empty_or_a_name() -> None:
     assert label_value_errors("-") == [
         (
             "a valid label must be an empty string or consist of alphanumeric characters,"
-            " '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or"
+            " '-', '_' or '.', and must start and end with an alphanumeric character (e.g."
+            " 'MyValue',  or"
             " 'my_value',  or '12345', regex used for validation is"
             " '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
         )

@@ -1,0 +1,29 @@
+"""Request bodies: the media type decides how bytes become an object.
+
+Owns the choice and the 415; each format is read by its own module. Patches have media types of
+their own and do not come here.
+"""
+
+from hub.meta import Obj, protobuf
+from hub.meta.codec import json, yaml
+from hub.meta.errors import unsupported_media_type
+
+JSON = "application/json"
+YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+def decode_body(content_type: str | None, data: bytes, *, accepts_protobuf: bool) -> Obj:
+    """Return the object of a body; no Content-Type means JSON, parameters are ignored.
+
+    `accepts_protobuf` is False for custom resources, as on kube-apiserver. Raises a 400 ApiError
+    for a body that its format cannot be read from, 415 for a type that is not accepted.
+    """
+    media_type = (content_type or JSON).partition(";")[0].strip().lower()
+    if media_type == JSON:
+        return json.decode(data)
+    if media_type == YAML:
+        return yaml.decode(data)
+    if media_type == PROTOBUF and accepts_protobuf:
+        return protobuf.decode_envelope(data)
+    raise unsupported_media_type([JSON, YAML, *([PROTOBUF] if accepts_protobuf else [])])
