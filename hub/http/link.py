@@ -43,6 +43,8 @@ class Link:
 
     __slots__ = ("_fd", "_mask", "_out", "_sock", "active_at_s", "codec", "is_marked", "poller", "state", "written_at_s")  # fmt: skip
 
+    _paused_mask = HANGUP  # what to watch for while the codec wants no more
+
     def __init__(self, poller: Poller, sock: ssl.SSLSocket) -> None:
         self.poller = poller
         self.is_marked = False
@@ -175,9 +177,7 @@ class Link:
         codec = self.codec
         if codec is None:
             return
-        if not codec.wants_read:
-            if events & HANGUP:
-                self.cut("closed by the peer")
+        if not codec.wants_read and not self._may_read_paused(events):
             return
         scratch, size, problem = self.poller.scratch, 0, ""
         try:
@@ -199,6 +199,12 @@ class Link:
             self.cut(problem)
         elif size == len(scratch) and self.state is LinkState.OPEN and self._sock.pending():
             self.poller.loop.call_soon(self._read_on)  # decrypted bytes do not show in the epoll
+
+    def _may_read_paused(self, events: int) -> bool:
+        """Decide what a hangup means while the codec wants no more: for a server, that nobody waits for answers."""
+        if events & HANGUP:
+            self.cut("closed by the peer")
+        return False
 
     def _read_on(self) -> None:
         if self.state is LinkState.OPEN:
@@ -241,7 +247,7 @@ class Link:
         self.cut("")
 
     def _watch_for(self, codec: Codec, *, is_blocked: bool) -> None:
-        reading = READ if codec.wants_read else HANGUP
+        reading = READ if codec.wants_read else self._paused_mask
         self._watch(reading | WRITE if is_blocked else reading)
 
     def _watch(self, mask: int) -> None:

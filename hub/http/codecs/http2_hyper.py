@@ -2,11 +2,10 @@
 
 h2 frames at once what it is given, so the bodies wait here, a queue a stream, and are framed round-robin as the socket and
 the peer's windows take them. Also added: limits nghttp2 has built in (a bucket for RST_STREAM, a bound on the control
-frames owed to the peer), one event for the end of a stream, and a GOAWAY after which open streams go on: h2's own
-`close_connection` forbids every later frame.
+frames owed to the peer), one event for the end of a stream, and a GOAWAY, sent or received, after which open streams go on
+(h2's own forbids every later frame).
 """
 
-import struct
 from collections import deque
 
 import h2.config
@@ -35,13 +34,13 @@ from hub.http.codecs.fields import (
     has_body,
     split_pseudo,
 )
+from hub.http.codecs.goaway import PREFACE_BYTES, GoawaySplitter, goaway_frame
 from hub.http.limits import MIB, Limits
 from hub.http.wirequeue import WireQueue
 
 _SETTING = h2.settings.SettingCodes
 _ERROR = h2.errors.ErrorCodes
 _MAX_CONTROL_BYTES = 4 * MIB
-_GOAWAY_FRAME = 7
 
 
 class _Stream:
@@ -60,7 +59,18 @@ class _Stream:
 class _HyperCodec:
     """What both roles share."""
 
-    __slots__ = ("_broken", "_events", "_out", "_ready", "_session", "_shut", "_size", "_streams")
+    __slots__ = (
+        "_broken",
+        "_events",
+        "_goaways",
+        "_is_leaving",
+        "_out",
+        "_ready",
+        "_session",
+        "_shut",
+        "_size",
+        "_streams",
+    )
 
     def __init__(self, *, is_client: bool) -> None:
         config = h2.config.H2Configuration(
@@ -75,8 +85,10 @@ class _HyperCodec:
         self._size = 0
         self._events: list[Event] = []
         self._out = WireQueue()
+        self._goaways = GoawaySplitter(preface_bytes=0 if is_client else PREFACE_BYTES)
         self._broken = False
-        self._shut = False
+        self._shut = False  # we have sent GOAWAY
+        self._is_leaving = False  # the peer has
 
     @property
     def wants_read(self) -> bool:
@@ -96,21 +108,28 @@ class _HyperCodec:
     @property
     def is_finished(self) -> bool:
         """Whether the session is broken, or shut down with its last stream gone."""
-        return self._broken or (self._shut and not self._streams)
+        is_ending = self._shut or self._is_leaving
+        return self._broken or (is_ending and not self._streams)
 
     def feed(self, data: Buffer) -> list[Event]:
         """Take bytes off the wire and report what they and earlier flushes have brought about."""
         if len(data) and not self._broken:
-            try:
-                received = self._session.receive_data(bytes(data))
-            except (h2.exceptions.H2Error, ValueError, IndexError, KeyError):
-                self._break()
-            else:
-                for event in received:
-                    self._translate(event)
-            self._collect()
+            frames, goaways = self._goaways.split(bytes(data))
+            self._feed(frames)
+            for last_stream_id in goaways:
+                self._peer_leaves(last_stream_id)
         events, self._events = self._events, []
         return events
+
+    def _feed(self, frames: bytes) -> None:
+        try:
+            received = self._session.receive_data(frames)
+        except (h2.exceptions.H2Error, ValueError, IndexError, KeyError):
+            self._break()
+        else:
+            for event in received:
+                self._translate(event)
+        self._collect()
 
     def flush(self, max_bytes: int) -> bytes:
         """Return frames for the wire, framing as many bodies as fit."""
@@ -148,8 +167,7 @@ class _HyperCodec:
             self._shut = True
             last = self._session.highest_inbound_stream_id
             self._collect()
-            payload = struct.pack(">II", last, _ERROR.NO_ERROR)
-            self._out.put(struct.pack(">HBBBI", 0, len(payload), _GOAWAY_FRAME, 0, 0) + payload)
+            self._out.put(goaway_frame(last))
 
     def lost(self) -> None:
         """Let go of the queues."""
@@ -239,8 +257,6 @@ class _HyperCodec:
             self._wake(event.stream_id)
         elif isinstance(event, h2.events.RemoteSettingsChanged):
             self._wake(0)
-        elif isinstance(event, h2.events.ConnectionTerminated):
-            self._peer_leaves(event)
 
     def _received(self, event: h2.events.DataReceived) -> None:
         self._account(event)
@@ -279,8 +295,9 @@ class _HyperCodec:
         name = code.name if isinstance(code, _ERROR) else f"error {code}"
         self._forget(event.stream_id, "" if code == _ERROR.NO_ERROR else name)
 
-    def _peer_leaves(self, event: h2.events.ConnectionTerminated) -> None:
-        self._events.append(PeerLeaving(event.last_stream_id or 0))
+    def _peer_leaves(self, last_stream_id: int) -> None:
+        self._is_leaving = True
+        self._events.append(PeerLeaving(last_stream_id))
 
     def _wake(self, stream_id: int) -> None:
         """Try the streams again whose window may have opened."""
@@ -415,7 +432,7 @@ class HyperClient(_HyperCodec):
         """Whether the connection is open on both sides and the peer has room for one more stream."""
         session = self._session
         has_room = session.open_outbound_streams < session.remote_settings.max_concurrent_streams
-        return has_room and not self._broken and not self._shut
+        return has_room and not (self._broken or self._shut or self._is_leaving)
 
     def request(
         self, method: str, target: str, headers: HeaderList, *, length: int | None, is_last: bool
@@ -443,6 +460,12 @@ class HyperClient(_HyperCodec):
     def reset(self, stream_id: int) -> None:
         """Send RST_STREAM CANCEL."""
         self._reset(stream_id, _ERROR.CANCEL)
+
+    def _peer_leaves(self, last_stream_id: int) -> None:
+        """Give up the streams the server will not look at."""
+        super()._peer_leaves(last_stream_id)
+        for stream_id in [name for name in self._streams if name > last_stream_id]:
+            self._forget(stream_id, "REFUSED_STREAM")
 
     def _account(self, event: h2.events.DataReceived) -> None:
         """Leave the window to `consumed`, but for the padding nobody will consume."""
