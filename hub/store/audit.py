@@ -6,6 +6,8 @@ entry's value before is the one the entry before it for that key left behind, an
 what the objects hold.
 """
 
+import lmdb
+
 from hub.store import state_hash
 from hub.store.api import Key, Op, Position, Revision
 from hub.store.errors import Corrupt
@@ -26,6 +28,13 @@ def verify(env: Environment, codecs: Codecs) -> Position:
 
     Takes about 10 us an object; not for a busy event loop.
     """
+    try:
+        return _verify(env, codecs)
+    except lmdb.Error as error:
+        raise Corrupt(f"{env.path}: the engine finds the file damaged: {error}") from error
+
+
+def _verify(env: Environment, codecs: Codecs) -> Position:
     with env.read() as txn:
         position, marks = read_position(txn, env), read_marks(txn, env)
         if marks.log_after > position.revision or marks.compacted < marks.log_after:

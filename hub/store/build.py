@@ -25,7 +25,7 @@ from hub.store.directory import (
     mark_file,
     prepare,
 )
-from hub.store.errors import Corrupt, MapFull
+from hub.store.errors import Corrupt
 from hub.store.hubkey import HubKey, new_data_keys, sync_directory, unwrap_data_keys, wrap_data_keys
 from hub.store.key import stored_key
 from hub.store.lmdb_env import (
@@ -39,6 +39,7 @@ from hub.store.lmdb_env import (
     Txn,
     empty_position,
     extra_name,
+    full,
     write_dictionaries,
     write_marks,
     write_position,
@@ -126,9 +127,7 @@ def _building(path: Path, *, map_bytes: int) -> Iterator[Environment]:
             yield env
             env.sync()
         except lmdb.Error as error:
-            raise MapFull(
-                f"{path} could not be loaded, its volume is full or failing: {error}"
-            ) from error
+            raise full(error) from error
         finally:
             env.close()
         (aside / DATA_FILE).rename(path / DATA_FILE)

@@ -16,9 +16,9 @@ from typing import Protocol
 import lmdb
 
 from hub.store.api import Change, Position, Revision
-from hub.store.errors import MapFull, StoreError
+from hub.store.errors import StoreError
 from hub.store.ledger import Ledger, Shared
-from hub.store.lmdb_env import Txn
+from hub.store.lmdb_env import Txn, full
 from hub.store.sequence import Slot
 
 LINGER_S = 0.003
@@ -129,13 +129,16 @@ class Committer:
         ledger: Ledger | None = None
         txn: Txn | None = None
         try:
-            txn = self._shared.env.write()
+            txn = self._shared.env.begin()
             ledger = Ledger(self._shared, txn)
             for ticket in tickets:
                 _apply(ticket, ledger)
-            position, ceiling = ledger.finish()
-            txn.commit()
-            batch.position, batch.ceiling, batch.settled = position, ceiling, ledger.settled
+            batch.settled = ledger.settled
+            if all(ticket.error for ticket in tickets):
+                txn.abort()
+            else:
+                batch.position, batch.ceiling = ledger.finish()
+                txn.commit()
         except Exception as error:  # noqa: BLE001  the thread's top level: every caller is told, the thread goes on
             if txn is not None:
                 txn.abort()
@@ -153,17 +156,9 @@ def _apply(ticket: Ticket, ledger: Ledger) -> None:
 def _fail(batch: Batch, ledger: Ledger | None, error: Exception) -> None:
     """Fail every ticket; the revisions drawn are never shown."""
     for ticket in batch.tickets:
-        ticket.error = ticket.error or _told(error)
+        if ticket.error is None:
+            ticket.error = full(error) if isinstance(error, lmdb.Error) else error
+            ticket.error.__cause__ = error if isinstance(error, lmdb.Error) else None
+    batch.position = None
     if ledger is not None:
         batch.settled = [(slot, None) for slot, _ in ledger.settled]
-
-
-def _told(error: Exception) -> Exception:
-    if not isinstance(error, lmdb.Error):
-        return error
-    told = MapFull(
-        f"nothing was written, the volume or the map is full or failing ({error}): free space, the "
-        "store goes on by itself"
-    )
-    told.__cause__ = error
-    return told

@@ -18,7 +18,7 @@ class CommitJob:
     """Writes and small values of one caller, all or nothing; returns the revisions."""
 
     writes: tuple[Write, ...]
-    meta: Mapping[str, bytes | None]
+    meta: Mapping[bytes, bytes | None]
 
     @property
     def weight(self) -> int:

@@ -18,7 +18,6 @@ from hub.store.lmdb_env import (
     NAME_CEILING,
     Environment,
     Txn,
-    extra_name,
     read_marks,
     read_position,
     write_mark,
@@ -87,14 +86,14 @@ class Ledger:
             self._apply(step)
         return tuple(step.slot.revision for step in steps)
 
-    def put_extras(self, extras: Mapping[str, bytes | None]) -> None:
-        """Record a caller's own small values; None removes one."""
+    def put_extras(self, extras: Mapping[bytes, bytes | None]) -> None:
+        """Record a caller's own small values under `extra_name`s; None removes one."""
         meta = self._shared.env.meta
         for name, value in extras.items():
             if value is None:
-                self.txn.delete(extra_name(name), db=meta)
+                self.txn.delete(name, db=meta)
             else:
-                self.txn.put(extra_name(name), value, db=meta)
+                self.txn.put(name, value, db=meta)
 
     def finish(self) -> tuple[Position, Revision]:
         """Record position and ceiling; return them for when the commit has succeeded."""

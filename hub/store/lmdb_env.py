@@ -10,7 +10,8 @@ Databases: `objects` (stored key -> value), `log` (u64 revision -> entry, `hub.s
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -20,7 +21,8 @@ import lmdb
 from hub.store import state_hash
 from hub.store.api import Position, Revision
 from hub.store.directory import DATA_FILE
-from hub.store.errors import Corrupt, MapFull
+from hub.store.errors import Corrupt, MapFull, StoreError
+from hub.store.key import STORED_KEY_BYTES
 
 if TYPE_CHECKING:
     Txn: TypeAlias = lmdb.Transaction[bytes]
@@ -77,15 +79,24 @@ class Environment:
         except (lmdb.InvalidError, lmdb.VersionMismatchError, lmdb.CorruptedError) as error:
             raise Corrupt(f"{path / DATA_FILE} is not a store of hublet: {error}") from error
         except lmdb.Error as error:
-            raise MapFull(f"{path / DATA_FILE} cannot be opened: {error}") from error
+            raise StoreError(f"{path / DATA_FILE} cannot be opened: {error}") from error
 
     def read(self) -> Txn:
         """Begin a read transaction; a context manager. Hold it for milliseconds only."""
         return self.env.begin()
 
-    def write(self) -> Txn:
+    def begin(self) -> Txn:
         """Begin the write transaction; blocks while another thread has it."""
         return self.env.begin(write=True)
+
+    @contextmanager
+    def write(self) -> Iterator[Txn]:
+        """Run a block in a write transaction and commit it; MapFull when disk or map say no."""
+        try:
+            with self.begin() as txn:
+                yield txn
+        except lmdb.Error as error:
+            raise full(error) from error
 
     def sync(self) -> None:
         """Force everything to disk (after loading with `durable=False`)."""
@@ -109,6 +120,14 @@ class Marks:
     clean: Revision | None
     log_after: Revision
     compacted: Revision
+
+
+def full(error: lmdb.Error) -> MapFull:
+    """Return what the store's callers are told of an error of the engine while writing."""
+    return MapFull(
+        f"nothing was written, the volume or the map is full or failing ({error}): free space, the "
+        "store goes on by itself"
+    )
 
 
 def read_position(txn: Txn, env: Environment) -> Position:
@@ -169,8 +188,11 @@ def read_name(txn: Txn, env: Environment, name: bytes) -> bytes:
 
 
 def extra_name(name: str) -> bytes:
-    """Return where a caller's own small value `name` lies in `meta`."""
-    return EXTRA_PREFIX + name.encode()
+    """Return where a caller's own small value `name` lies in `meta`; ValueError when too long."""
+    encoded = EXTRA_PREFIX + name.encode()
+    if len(encoded) > STORED_KEY_BYTES:
+        raise ValueError(f"a name of {len(encoded)} bytes is too long, shorten {name[:40]!r}")
+    return encoded
 
 
 def check_format(txn: Txn, env: Environment) -> None:

@@ -16,6 +16,7 @@ writes and renewals take revisions too.
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from hub.store.api import Key, Op, Revision
 from hub.store.errors import Corrupt
@@ -76,6 +77,14 @@ def decode_entry(revision: bytes, raw: bytes | memoryview) -> Entry:
         )
     except (struct.error, ValueError) as error:
         raise Corrupt(f"the log entry at {revision.hex()} is damaged: {error}") from error
+
+
+def keeping(txn: Txn, env: Environment, count: int) -> Revision:
+    """Return the revision above which the log has at most `count` entries."""
+    with txn.cursor(env.log) as cursor:
+        backwards = cursor.iterprev(keys=True, values=False)
+        cut = next(islice(backwards, count, None), None)
+    return Revision(0) if cut is None else decode_revision(cut)
 
 
 def entries(txn: Txn, env: Environment, *, after: int) -> Iterator[Entry]:

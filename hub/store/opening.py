@@ -9,8 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import lmdb
-
 from hub.store import audit, overlay
 from hub.store.api import Position, Revision
 from hub.store.build import create_store
@@ -23,7 +21,7 @@ from hub.store.directory import (
     mark_file,
     prepare,
 )
-from hub.store.errors import KeyMismatch, MapFull
+from hub.store.errors import KeyMismatch
 from hub.store.hubkey import HubKey, unwrap_data_keys
 from hub.store.ledger import CEILING_BLOCK, Shared
 from hub.store.lmdb_env import (
@@ -129,12 +127,9 @@ def _load(
         dir_id = read_name(txn, env, NAME_DIR_ID).decode()
     start = marks.ceiling if marks.clean is None else marks.clean
     ceiling = Revision(max(start, marks.ceiling) + CEILING_BLOCK)
-    try:
-        with env.write() as txn:
-            entries = overlay.load(txn, env)
-            txn.delete(NAME_CLEAN, db=env.meta)
-            write_mark(txn, env, NAME_CEILING, ceiling)
-    except lmdb.Error as error:
-        raise MapFull(f"{env.path} cannot be written, free space on its volume: {error}") from error
+    with env.write() as txn:
+        entries = overlay.load(txn, env)
+        txn.delete(NAME_CLEAN, db=env.meta)
+        write_mark(txn, env, NAME_CEILING, ceiling)
     shared = Shared(env, Codecs(dictionaries, keys, token=token), Sequence(start), entries)
     return Opened(shared, lock, position, ceiling, dir_id, marks.clean is not None)

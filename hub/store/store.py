@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self, cast
 
 from hub.clock import Clock
-from hub.store import audit, export, reader
+from hub.store import audit, export, log, reader
 from hub.store.api import (
     Change,
     Draft,
@@ -160,11 +160,12 @@ class Store:
         full: nothing written, try again later), Closed.
         """
         _check(writes)
+        extras = {extra_name(name): value for name, value in (meta or {}).items()}
         for write in writes:
             if not write.volatile:
                 self._shared.overlay.freeze(write.key)
         try:
-            future = self._submit(CommitJob(writes, dict(meta or {})))
+            future = self._submit(CommitJob(writes, extras))
         except Closed:
             self._thaw(writes, is_done=False)
             raise
@@ -262,6 +263,11 @@ class Store:
             if not page.has_more:
                 return swept
             after = page.entries[-1].key
+
+    def log_revision(self, *, keeping: int) -> Revision:
+        """Return the revision to compact the log to when its last `keeping` entries shall stay."""
+        with self._shared.env.read() as txn:
+            return log.keeping(txn, self._shared.env, keeping)
 
     async def compact_log(self, keep_after: Revision) -> None:
         """Drop the log at or below a revision, in steps; watches resume above it.
