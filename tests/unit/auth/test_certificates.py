@@ -276,6 +276,15 @@ def test_text_that_is_no_request_is_refused(text: bytes) -> None:
         parse_csr(text)
 
 
+def test_base64_after_the_padding_is_refused() -> None:
+    # a lenient decoder would drop it, so that two texts would be one request
+    padded = [c for c, _ in (make_csr("u" * n) for n in range(1, 9)) if b"=\n-----END" in c]
+    assert padded
+    for csr in padded:
+        with pytest.raises(CsrError, match="readable"):
+            parse_csr(csr.replace(b"=\n-----END", b"=AAAA\n-----END"))
+
+
 def test_text_around_the_block_is_allowed() -> None:
     # `openssl req -text` puts a description in front
     csr, _ = make_csr("u")
