@@ -1,13 +1,13 @@
-"""An asynchronous HTTP client on the server's own transport and codecs, light enough for thousands in one process.
+"""An asynchronous HTTP client on the server's own transport, light enough for thousands at once.
 
     async with Client("hub.example", 6443, client_context(ca_pem)) as client:
         answer = await client.request("GET", "/version")
         async with client.stream("GET", "/api/v1/namespaces?watch=true") as watch:
             async for chunk in watch: ...
 
-Connects at the first use and again at the next use after a loss. HTTP/2 runs all exchanges over one connection; HTTP/1.1
-(or a server that speaks nothing else) takes a connection for each concurrent one. Nothing is retried here. Clients that
-are given one `Poller` share its epoll.
+Connects at the first use and again at the next use after a loss. HTTP/2 runs all exchanges over one
+connection; HTTP/1.1 (or a server that speaks nothing else) takes a connection for each concurrent
+one. Nothing is retried here. Clients that are given one `Poller` share its epoll.
 """
 
 import asyncio
@@ -17,11 +17,12 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Self
 
 from hub.http.api import Headers
 from hub.http.client_connection import ClientConnection, ConnectionLost, Exchange, Windows
 from hub.http.codecs.choice import Http2Library, choose_library
-from hub.http.link import LinkState, tune_socket
+from hub.http.link import tune_socket
 from hub.http.poller import Poller
 
 __all__ = ["Client", "ClientStream", "ConnectionLost", "Poller", "Response", "Windows"]
@@ -81,7 +82,7 @@ class Client:
         self._lock: asyncio.Lock | None = None
         self.connect_s = connect_s
 
-    async def __aenter__(self) -> "Client":
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(
@@ -106,7 +107,10 @@ class Client:
         body: bytes = b"",
         timeout_s: float = 30.0,
     ) -> Response:
-        """Ask and read the whole answer; raises `ConnectionLost`, or TimeoutError after `timeout_s`."""
+        """Ask and read the whole answer.
+
+        Raises `ConnectionLost`, or TimeoutError after `timeout_s`.
+        """
         async with (
             asyncio.timeout(timeout_s),
             self.stream(method, target, headers, body=body) as stream,
@@ -117,7 +121,10 @@ class Client:
     def stream(
         self, method: str, target: str, headers: Headers = (), *, body: bytes = b""
     ) -> "ClientStream":
-        """Return a context manager: entering it asks and waits for the head, leaving it gives up what is left."""
+        """Return a context manager.
+
+        Entering it asks and waits for the head, leaving it gives up what is left.
+        """
         return ClientStream(self, method, target, headers, body)
 
     async def close(self) -> None:
@@ -230,7 +237,7 @@ class ClientStream:
         self._body = body
         self._exchange: Exchange | None = None
 
-    async def __aenter__(self) -> "ClientStream":
+    async def __aenter__(self) -> Self:
         exchange = await self._client.begin(
             self._method, self._target, self._headers, body=self._body
         )

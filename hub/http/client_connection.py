@@ -1,7 +1,8 @@
 """One connection of a client, and the exchanges on it.
 
-Owns the waiting: for the handshake, for a response's head, for the next piece of its body. Pieces are kept until they are
-asked for; the codec opens its receive window only by what was taken, so a reader that stops stops the server.
+Owns the waiting: for the handshake, for a response's head, for the next piece of its body. Pieces
+are kept until they are asked for; the codec opens its receive window only by what was taken, so a
+reader that stops stops the server.
 """
 
 import asyncio
@@ -27,7 +28,10 @@ from hub.http.poller import HANGUP, Poller
 
 
 class ConnectionLost(Exception):  # noqa: N818  what happened, in the caller's words
-    """The exchange cannot be completed: the connection or the stream was cut, by whom the text says."""
+    """The exchange cannot be completed.
+
+    The connection or the stream was cut, by whom the text says.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,16 @@ class Windows:
 class Exchange:
     """One request and its answer as it arrives."""
 
-    __slots__ = ("_chunks", "_connection", "_error", "_is_complete", "_waiter", "headers", "status", "stream_id")  # fmt: skip
+    __slots__ = (
+        "_chunks",
+        "_connection",
+        "_error",
+        "_is_complete",
+        "_waiter",
+        "headers",
+        "status",
+        "stream_id",
+    )
 
     def __init__(self, connection: "ClientConnection", stream_id: int) -> None:
         self.stream_id = stream_id
@@ -94,7 +107,7 @@ class Exchange:
         self._wake()
 
     def finish(self, error: str) -> None:
-        """The stream is gone."""
+        """Learn that the stream is gone."""
         if not self._is_complete:
             self._error = error or "stream ended early"
         self._wake()
@@ -118,7 +131,16 @@ class Exchange:
 class ClientConnection(Link):
     """A connection to the server."""
 
-    __slots__ = ("_exchanges", "_is_leaving", "_library", "_on_end", "_opened_future", "_windows", "client_codec", "is_multiplexed")  # fmt: skip
+    __slots__ = (
+        "_exchanges",
+        "_is_leaving",
+        "_library",
+        "_on_end",
+        "_opened_future",
+        "_windows",
+        "client_codec",
+        "is_multiplexed",
+    )
 
     _paused_mask = 0  # a hangup waits: there may be bytes to read before it
 

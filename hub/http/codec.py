@@ -1,10 +1,10 @@
-"""The seam between a connection (bytes) and a codec (HTTP/1.1, HTTP/2): events in, answers out, no I/O.
+"""The seam between a connection (bytes) and a codec (HTTP/1.1, HTTP/2): events in, answers out.
 
-Owns the events a codec reports and the protocols it keeps. A codec never blocks, never raises for what a peer sends, and
-holds what the peer does not take yet; the connection asks `queued_bytes` to bound it. Streams are named by an integer that
-is never reused within a connection.
+Owns the events a codec reports and the protocols it keeps. A codec never blocks, never raises for
+what a peer sends, and holds what the peer does not take yet; the connection asks `queued_bytes` to
+bound it. Streams are named by an integer that is never reused within a connection.
 
-    events = codec.feed(data)        what the peer did; feed(b"") reports what flushing alone has brought about
+    events = codec.feed(data)    what the peer did; feed(b"") tells what flushing has brought about
     codec.send_head(7, 200, [], length=2, is_last=False); codec.send_data(7, b"ok", is_last=True)
     while data := codec.flush(16384): socket.send(data)
     if codec.is_finished: close the socket
@@ -50,7 +50,10 @@ class DataReceived:
 
 @dataclass(slots=True)
 class StreamEnded:
-    """The stream is gone from both sides. `error` is empty after a regular end, else what the peer or the codec said."""
+    """The stream is gone from both sides.
+
+    `error` is empty after a regular end, else what the peer or the codec said.
+    """
 
     stream_id: int
     error: str
@@ -58,7 +61,10 @@ class StreamEnded:
 
 @dataclass(slots=True)
 class PeerLeaving:
-    """The peer takes no new streams (GOAWAY, connection: close); those above `last_stream_id` were not looked at."""
+    """The peer takes no new streams (GOAWAY, connection.
+
+    Close); those above `last_stream_id` were not looked at.
+    """
 
     last_stream_id: int
 
@@ -94,7 +100,7 @@ class Codec(Protocol):
         ...
 
     def flush(self, max_bytes: int) -> bytes:
-        """Return up to `max_bytes` for the wire, empty when there are none or the peer's windows are shut."""
+        """Return up to `max_bytes` for the wire; empty when the peer's windows are shut."""
         ...
 
     def send_data(self, stream_id: int, data: bytes, *, is_last: bool) -> None:
@@ -124,9 +130,10 @@ class ServerCodec(Codec, Protocol):
     def send_head(
         self, stream_id: int, status: int, headers: HeaderList, *, length: int | None, is_last: bool
     ) -> None:
-        """Queue a final head with Date and framing added; `length` None means a stream of unknown length.
+        """Queue a final head; Date and framing are added.
 
-        Raises ValueError when a header holds a line break.
+        `length` None means a stream of unknown length. Raises ValueError when a header holds a line
+        break.
         """
         ...
 

@@ -1,7 +1,8 @@
 """One client's connection to the server: streams over a codec over a TLS link.
 
-Owns the streams, the collection of request bodies up to their limits, and the deadlines of its streams. A finished request
-is handed to the server, which runs the handler. Not owned: bytes (link), protocol (codec), tasks (server).
+Owns the streams, the collection of request bodies up to their limits, and the deadlines of its
+streams. A finished request is handed to the server, which runs the handler. Not owned: bytes
+(link), protocol (codec), tasks (server).
 """
 
 import asyncio
@@ -46,15 +47,18 @@ class ConnectionOwner(Protocol):
         ...
 
     def reserve(self, n_bytes: int) -> bool:
-        """Count `n_bytes` of unfinished bodies (negative: give back); False when there are too many."""
+        """Count `n_bytes` of unfinished bodies (negative.
+
+        Give back); False when there are too many.
+        """
         ...
 
     def opened(self, connection: "ServerConnection") -> None:
-        """The handshake is done."""
+        """Learn that the handshake is done."""
         ...
 
     def closed(self, connection: "ServerConnection", reason: str) -> None:
-        """The connection is gone."""
+        """Learn that the connection is gone, and why."""
         ...
 
 
@@ -74,7 +78,20 @@ class _Incoming:
 class ServerConnection(Link):
     """A connection; its owner sweeps it for deadlines."""
 
-    __slots__ = ("_busy", "_incoming", "_owner", "_waiting", "has_opened", "head_since_s", "http_version", "peer", "remote", "request_count", "server_codec", "streams")  # fmt: skip
+    __slots__ = (
+        "_busy",
+        "_incoming",
+        "_owner",
+        "_waiting",
+        "has_opened",
+        "head_since_s",
+        "http_version",
+        "peer",
+        "remote",
+        "request_count",
+        "server_codec",
+        "streams",
+    )
 
     def __init__(
         self, owner: ConnectionOwner, poller: Poller, sock: ssl.SSLSocket, *, remote: str
@@ -230,7 +247,10 @@ class ServerConnection(Link):
             self._incoming[event.stream_id] = _Incoming(request, stream, self.poller.now_s)
 
     def _collect(self, event: DataReceived) -> None:
-        """Keep a piece of a body; one that passes the limit is dropped and its request dispatched at once."""
+        """Keep a piece of a body.
+
+        One that passes the limit is dropped and its request dispatched at once.
+        """
         incoming = self._incoming.get(event.stream_id) if self._incoming else None
         if incoming is None:
             return
@@ -272,7 +292,7 @@ class ServerConnection(Link):
         return codec.queued_bytes() > self._owner.limits.connection_high_bytes
 
     def _forget(self, stream_id: int) -> None:
-        """The stream is over on the wire."""
+        """Drop a stream that is over on the wire."""
         self._release(stream_id)
         stream = self.streams.pop(stream_id, None)
         if stream is not None:

@@ -11,7 +11,10 @@ MIB = 1024 * KIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Every bound of one server. Each deadline ends in a reset stream or a cut connection, never in a longer queue."""
+    """Every bound of one server.
+
+    Each deadline ends in a reset stream or a cut connection, never in a longer queue.
+    """
 
     max_connections: int = 16_000
     """Open sockets; further clients wait in the kernel's backlog."""
@@ -19,7 +22,10 @@ class Limits:
     """Sockets still in their TLS handshake; further clients wait in the backlog."""
     accepts_per_tick: int = 32
     handshakes_per_tick: int = 8
-    """TLS handshake steps in one turn of the loop: a reconnect storm must not starve open connections (1 ms each)."""
+    """TLS handshake steps in one turn of the loop.
+
+    A reconnect storm must not starve open connections (1 ms each).
+    """
     backlog: int = 4_096
 
     max_header_bytes: int = 64 * KIB
@@ -32,14 +38,17 @@ class Limits:
     """HTTP/2 flow control, for a stream and for a connection."""
     reset_burst: int = 1_000
     resets_per_s: int = 33
-    """A client that resets its HTTP/2 streams faster than this bucket refills is cut (CVE-2023-44487)."""
+    """A client that resets HTTP/2 streams faster than this bucket refills is cut: rapid reset."""
 
     stream_high_bytes: int = 256 * KIB
     """`Responder.write` answers False above it."""
     stream_low_bytes: int = 64 * KIB
     """`Responder.drain` returns below it."""
     max_stream_bytes: int = 16 * MIB
-    """`Responder.write` on top of more than this aborts the stream: its handler ignores the answer False."""
+    """`Responder.write` on top of more than this aborts the stream.
+
+    Its handler ignores the answer False.
+    """
     connection_high_bytes: int = 8 * MIB
     """New requests of a connection wait while it has more than this to read."""
     max_connection_bytes: int = 256 * MIB

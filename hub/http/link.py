@@ -1,14 +1,16 @@
 """A TLS socket in a poller: handshake, reading, writing, closing; the same for servers and clients.
 
-Owns the non-blocking `SSLSocket`, its place in the epoll and at most one record of bytes the socket did not take. Everything
-else that waits is in the codec. States go one way: HANDSHAKE, OPEN, LINGER (our last byte and close_notify are sent, the
-peer may still read them), CLOSED. An error of the socket is a lost peer, never an exception.
+Owns the non-blocking `SSLSocket`, its place in the epoll and at most one record of bytes the socket
+did not take. Everything else that waits is in the codec. States go one way: HANDSHAKE, OPEN, LINGER
+(our last byte and close_notify are sent, the peer may still read them), CLOSED. An error of the
+socket is a lost peer, never an exception.
 """
 
 import enum
 import socket
 import ssl
 from collections.abc import Sequence
+from contextlib import suppress
 
 from hub.http.codec import Codec, Event
 from hub.http.poller import HANGUP, READ, WRITE, Poller
@@ -39,9 +41,23 @@ def tune_socket(sock: socket.socket) -> None:
 
 
 class Link:
-    """The base of a connection; subclasses fill the four hooks `_opened`, `_received`, `_flushed` and `_ended`."""
+    """The base of a connection.
 
-    __slots__ = ("_fd", "_mask", "_out", "_sock", "active_at_s", "codec", "is_marked", "poller", "state", "written_at_s")  # fmt: skip
+    Subclasses fill the four hooks `_opened`, `_received`, `_flushed` and `_ended`.
+    """
+
+    __slots__ = (
+        "_fd",
+        "_mask",
+        "_out",
+        "_sock",
+        "active_at_s",
+        "codec",
+        "is_marked",
+        "poller",
+        "state",
+        "written_at_s",
+    )
 
     _paused_mask = HANGUP  # what to watch for while the codec wants no more
 
@@ -61,7 +77,7 @@ class Link:
     # -- hooks
 
     def _opened(self, alpn: str | None) -> Codec | None:
-        """The handshake is done: return the codec for `alpn`, or None after `cut`."""
+        """Return the codec for `alpn`, the handshake being done; None after `cut`."""
         raise NotImplementedError
 
     def _received(self, events: Sequence[Event]) -> None:
@@ -73,7 +89,7 @@ class Link:
         raise NotImplementedError
 
     def _ended(self, reason: str) -> None:
-        """The socket is closed; called once."""
+        """Learn that the socket is closed; called once."""
         raise NotImplementedError
 
     # -- what the poller and the owner call
@@ -201,7 +217,10 @@ class Link:
             self.poller.loop.call_soon(self._read_on)  # decrypted bytes do not show in the epoll
 
     def _may_read_paused(self, events: int) -> bool:
-        """Decide what a hangup means while the codec wants no more: for a server, that nobody waits for answers."""
+        """Decide what a hangup means while the codec wants no more.
+
+        For a server, that nobody waits for answers.
+        """
         if events & HANGUP:
             self.cut("closed by the peer")
         return False
@@ -219,10 +238,8 @@ class Link:
         is_quiet = self.poller.now_s - max(self.active_at_s, self.written_at_s) > _QUIET_S
         self.state = LinkState.LINGER
         self.active_at_s = self.poller.now_s
-        try:
+        with suppress(OSError, ValueError):  # the peer's close_notify is to come, or never will
             self._sock.unwrap()
-        except (OSError, ValueError):
-            pass  # the peer's close_notify is still to come, or it never will
         try:
             self._sock.shutdown(socket.SHUT_WR)
         except OSError as error:

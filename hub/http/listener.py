@@ -1,7 +1,7 @@
 """The listening socket.
 
-Owns accepting: a bounded number in a turn of the loop, none while the server has no room or the process no descriptors; who
-is not accepted waits in the kernel's backlog.
+Owns accepting: a bounded number in a turn of the loop, none while the server has no room or the
+process no descriptors; who is not accepted waits in the kernel's backlog.
 """
 
 import errno
@@ -96,8 +96,8 @@ class Listener:
     def flush(self) -> None:
         """Nothing is ever queued here."""
 
-    def cut(self, reason: str) -> None:  # noqa: ARG002  the seam's signature
-        """A defect while accepting: go on with the next client."""
+    def cut(self, reason: str) -> None:
+        """Go on with the next client after a defect while accepting one."""
 
     def _pause(self) -> None:
         self._is_paused = True

@@ -1,9 +1,10 @@
 """Many sockets behind one reader of the event loop.
 
-Owns a nested epoll: its descriptor is the only thing the loop (uvloop or asyncio) watches, so that a connection costs no
-loop handle, no transport and no protocol object. Readiness is level-triggered; each turn of the loop serves at most
-`_READY_PER_TICK` sockets. Writes are collected: a pollable marked several times in one turn is flushed once.
-One poller serves any number of servers and clients of one loop.
+Owns a nested epoll: its descriptor is the only thing the loop (uvloop or asyncio) watches, so that
+a connection costs no loop handle, no transport and no protocol object. Readiness is
+level-triggered; each turn of the loop serves at most `_READY_PER_TICK` sockets. Writes are
+collected: a pollable marked several times in one turn is flushed once. One poller serves any number
+of servers and clients of one loop.
 """
 
 import asyncio
@@ -91,13 +92,13 @@ class Poller:
                 self.serve(pollable, events)
 
     def serve(self, pollable: Pollable, events: int) -> None:
-        """Run one pollable; the top level of whatever it does, so that its defect does not stop the others."""
+        """Run one pollable; the top level, so that its defect does not stop the others."""
         try:
             if events:
                 pollable.on_ready(events)
             else:
                 pollable.flush()
-        except Exception:
+        except Exception:  # noqa: BLE001  the top level of a connection; logged with traceback
             self._log.exception("connection_failed")
             pollable.cut("internal error")
 

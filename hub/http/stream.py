@@ -1,8 +1,9 @@
 """One request's way back: the `Responder` a handler holds.
 
-A stream costs no task and no queue: it is a few slots, and what is not sent yet lies in the codec. It may outlive its
-handler (a watch kept open by a subscription) until `end`, `abort` or the client's leaving. Close callbacks run in a later
-turn of the loop, never inside the call that closed the stream.
+A stream costs no task and no queue: it is a few slots, and what is not sent yet lies in the codec.
+It may outlive its handler (a watch kept open by a subscription) until `end`, `abort` or the
+client's leaving. Close callbacks run in a later turn of the loop, never inside the call that closed
+the stream.
 """
 
 import asyncio
@@ -47,7 +48,17 @@ class StreamOwner(Protocol):
 class ServerStream:
     """The answer to one request; see `hub.http.api.Responder`."""
 
-    __slots__ = ("_callbacks", "_is_closed", "_is_head", "_is_started", "_owner", "_waiter", "progress_at_s", "seen_bytes", "stream_id")  # fmt: skip
+    __slots__ = (
+        "_callbacks",
+        "_is_closed",
+        "_is_head",
+        "_is_started",
+        "_owner",
+        "_waiter",
+        "progress_at_s",
+        "seen_bytes",
+        "stream_id",
+    )
 
     def __init__(self, owner: StreamOwner, stream_id: int, *, is_head: bool) -> None:
         self._owner: StreamOwner | None = owner
@@ -166,7 +177,7 @@ class ServerStream:
     # -- the connection's side
 
     def close(self) -> None:
-        """The answer is over for its handler; what is queued still goes out."""
+        """End the answer for its handler; what is queued still goes out."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -177,7 +188,7 @@ class ServerStream:
         self._wake()
 
     def detach(self) -> None:
-        """The stream is gone from the wire."""
+        """Learn that the stream is gone from the wire."""
         self.close()
         self._owner = None
 
@@ -186,9 +197,9 @@ class ServerStream:
         if queued_bytes < self.seen_bytes:
             self.progress_at_s = now_s
         self.seen_bytes = queued_bytes
-        if self._waiter is not None and self._owner is not None:
-            if queued_bytes <= self._owner.watermarks[0]:
-                self._wake()
+        owner = self._owner
+        if self._waiter is not None and owner is not None and queued_bytes <= owner.watermarks[0]:
+            self._wake()
 
     def _wake(self) -> None:
         waiter, self._waiter = self._waiter, None
@@ -208,5 +219,5 @@ def _run(callback: Callback) -> None:
     """Run a close callback; the top level of whatever it does."""
     try:
         callback()
-    except Exception:
+    except Exception:  # noqa: BLE001  the top level of a callback; logged with traceback
         structlog.get_logger(__name__).exception("close_callback_failed")

@@ -1,7 +1,8 @@
 """TLS contexts from PEM bytes, and the identity in a client's certificate.
 
-Keys never touch a disk: OpenSSL reads them from an anonymous file in memory. No session tickets and no renegotiation:
-client-go keeps no sessions, and each would cost the server 6 kB of client certificate.
+Keys never touch a disk: OpenSSL reads them from an anonymous file in memory. No session tickets and
+no renegotiation: client-go keeps no sessions, and each would cost the server 6 kB of client
+certificate.
 """
 
 import hashlib
@@ -21,10 +22,11 @@ _PROTOCOLS = ("h2", "http/1.1")
 def server_context(
     cert_pem: bytes, key_pem: bytes, client_ca_pem: bytes | None = None
 ) -> ssl.SSLContext:
-    """Return the context of a hub's port: TLS 1.2 or later, HTTP/2 preferred, client certificates optional.
+    """Return the context of a hub's port: TLS 1.2 or later, client certificates optional.
 
-    `cert_pem` is the certificate and its chain. A client certificate not signed by `client_ca_pem` (one or more CAs), or
-    expired, fails the handshake: OpenSSL cannot let it through as "none" once it is presented.
+    `cert_pem` is the certificate and its chain. A client certificate not signed by `client_ca_pem`
+    (one or more CAs), or expired, fails the handshake: OpenSSL cannot let it through as "none" once
+    it is presented.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _harden(context)
@@ -44,7 +46,10 @@ def client_context(
     *,
     http2: bool = True,
 ) -> ssl.SSLContext:
-    """Return a client's context that trusts `ca_pem` (None: the system's CAs) and shows `cert_pem` when given."""
+    """Return a client's context that trusts `ca_pem` (None.
+
+    The system's CAs) and shows `cert_pem` when given.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     _harden(context)
     if ca_pem is None:

@@ -4,10 +4,10 @@
     ...
     await server.close(grace_s=5)
 
-Owns the listening socket, the connections, the tasks that run handlers and the sweep for deadlines. Every handler runs in a
-task of the server's own set; one that raises is logged and answered with a bare 500. A handler may return and leave its
-stream open: it then costs no task. `close` ends those streams cleanly, lets running handlers finish within the grace, and
-cuts the rest.
+Owns the listening socket, the connections, the tasks that run handlers and the sweep for deadlines.
+Every handler runs in a task of the server's own set; one that raises is logged and answered with a
+bare 500. A handler may return and leave its stream open: it then costs no task. `close` ends those
+streams cleanly, lets running handlers finish within the grace, and cuts the rest.
 """
 
 import asyncio
@@ -56,7 +56,8 @@ async def serve(
 ) -> "Server":
     """Listen on `host`:`port` (0: any free port) and answer with `handler` until `Server.close`.
 
-    Runs in the current event loop, uvloop or asyncio. Raises OSError when the address cannot be bound.
+    Runs in the current event loop, uvloop or asyncio. Raises OSError when the address cannot be
+    bound.
     """
     library = choose_library(http2_codec)
     loop = asyncio.get_running_loop()
@@ -122,10 +123,11 @@ class Server:
         )
 
     async def close(self, grace_s: float) -> None:
-        """Stop accepting, end what can be ended cleanly within `grace_s`, then cut the rest; idempotent.
+        """Stop accepting, end what can be ended within `grace_s`, then cut the rest; idempotent.
 
-        Open streams without a running handler end at once and cleanly (END_STREAM and GOAWAY, the last chunk); a stream
-        whose handler runs past the grace is aborted and the handler cancelled.
+        Open streams without a running handler end at once and cleanly (END_STREAM and GOAWAY, the
+        last chunk); a stream whose handler runs past the grace is aborted and the handler
+        cancelled.
         """
         self.is_closing = True
         if self._listener is not None:
@@ -212,13 +214,13 @@ class Server:
             return  # reset before it began
         try:
             await self._handler(request, stream)
-        except Exception:
+        except Exception:  # noqa: BLE001  the top level of a task; logged with traceback
             path = request.target.partition("?")[0]
             self._log.exception("handler_failed", method=request.method, path=path)
             self._fail(stream)
 
     def _fail(self, stream: ServerStream) -> None:
-        """Say that the handler has failed, by a 500 or, too late for that, by cutting the stream."""
+        """Say that the handler has failed: by a 500, or too late for that by a cut stream."""
         if stream.is_started and not stream.is_closed:
             stream.abort()
         else:
@@ -247,7 +249,7 @@ class Server:
             self._idle.set()
 
     async def _cut_all(self) -> None:
-        """The grace is over."""
+        """Cut what the grace was not enough for."""
         running = list(self._running)
         for task in running:
             task.cancel()

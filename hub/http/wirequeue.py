@@ -1,6 +1,7 @@
 """Bytes waiting for the wire.
 
-A queue that shares the bytes put into it (one event goes to thousands of watchers without a copy) and is small when empty.
+A queue that shares the bytes put into it (one event goes to thousands of watchers without a copy)
+and is small when empty.
 
     >>> queue = WireQueue()
     >>> queue.put(b"hello "); queue.put(b"world")

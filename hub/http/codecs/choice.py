@@ -1,6 +1,7 @@
 """Which HTTP/2 library serves a connection.
 
-`auto` is ngh2 where it is installed (wheels do not fit every platform), else python-hyper's h2; both pass one contract suite.
+`auto` is ngh2 where it is installed (wheels do not fit every platform), else python-hyper's h2;
+both pass one contract suite.
 """
 
 import importlib.util

@@ -1,7 +1,8 @@
 """Header fields between the wire and ours, for every codec.
 
-Wire: latin-1 bytes in order, names in any case. Ours: a dict with lower-case names, repeated fields joined with ", " (cookies
-with "; "). Outgoing fields are checked for line breaks, so that no value can start a field of its own.
+Wire: latin-1 bytes in order, names in any case. Ours: a dict with lower-case names, repeated fields
+joined with ", " (cookies with "; "). Outgoing fields are checked for line breaks, so that no value
+can start a field of its own.
 """
 
 from collections.abc import Iterable
@@ -49,7 +50,7 @@ def check_fields(headers: HeaderList) -> None:
 
 
 def has_body(status: int) -> bool:
-    """Say whether a response of this status has a body and a content-length at all (RFC 9110, 6.4.1 and 8.6)."""
+    """Say whether a response of this status has a body at all (RFC 9110, 6.4.1 and 8.6)."""
     return status >= 200 and status not in {204, 304}
 
 
@@ -61,7 +62,10 @@ def encode_fields(headers: HeaderList) -> list[tuple[bytes, bytes]]:
 def split_pseudo(
     fields: Iterable[tuple[bytes, bytes]],
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Part an HTTP/2 field block into pseudo fields (":path") and ours; `:authority` becomes `host`."""
+    """Part an HTTP/2 field block into pseudo fields (":path") and ours.
+
+    `:authority` becomes `host`.
+    """
     pseudo: dict[str, str] = {}
     headers: dict[str, str] = {}
     for raw_name, raw_value in fields:
@@ -76,6 +80,6 @@ def split_pseudo(
 
 
 def content_length(headers: dict[str, str]) -> int | None:
-    """Return the announced body length, None when absent or unreadable (the codec has refused contradictions)."""
+    """Return the announced body length; None when there is none that can be read."""
     text = headers.get("content-length", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

@@ -1,9 +1,10 @@
 """HTTP/1.1, the answering side, parsed by httptools (llhttp).
 
-One response at a time: requests that arrive behind an unfinished one (pipelining) are parsed, kept as events and given out
-when its answer is complete; meanwhile `wants_read` is False, so what waits is bounded by one read. Errors of the peer are
-answered here (400, 431) and close the connection; so does an answer given before the request's body was read.
-Not owned: the size of bodies (the connection counts them).
+One response at a time: requests that arrive behind an unfinished one (pipelining) are parsed, kept
+as events and given out when its answer is complete; meanwhile `wants_read` is False, so what waits
+is bounded by one read. Errors of the peer are answered here (400, 431) and close the connection; so
+does an answer given before the request's body was read. Not owned: the size of bodies (the
+connection counts them).
 """
 
 from http import HTTPStatus
@@ -14,6 +15,7 @@ from hub.http.codec import Buffer, DataReceived, Event, HeaderList, RequestRecei
 from hub.http.codecs.fields import DateHeader, add_field, check_fields, content_length, has_body
 from hub.http.wirequeue import WireQueue
 
+_NOBODY = object()
 _JOIN_BYTES = 4_096  # chunks up to this are copied into one piece with their frame
 
 
@@ -29,10 +31,29 @@ class Http1Server:
     """One HTTP/1.1 connection of a server."""
 
     __slots__ = (
-        "_aborted", "_chunked", "_current", "_date", "_events", "_failure", "_fields", "_finished", "_head_bytes",
-        "_is_closing", "_later", "_max_body_bytes", "_max_header_bytes", "_needs_close", "_old",
-        "_out", "_parser", "_parsing", "_quiet_bytes", "_received", "_serial", "_target",
-    )  # fmt: skip
+        "_aborted",
+        "_chunked",
+        "_current",
+        "_date",
+        "_events",
+        "_failure",
+        "_fields",
+        "_finished",
+        "_head_bytes",
+        "_is_closing",
+        "_later",
+        "_max_body_bytes",
+        "_max_header_bytes",
+        "_needs_close",
+        "_old",
+        "_out",
+        "_parser",
+        "_parsing",
+        "_quiet_bytes",
+        "_received",
+        "_serial",
+        "_target",
+    )
 
     def __init__(self, *, date: DateHeader, max_header_bytes: int, max_body_bytes: int) -> None:
         self._date = date
@@ -145,7 +166,7 @@ class Http1Server:
 
     def lost(self) -> None:
         """Break the cycle between parser and codec."""
-        self._parser = None
+        self._parser = httptools.HttpRequestParser(_NOBODY)
         self._finished = True
         self._out.clear()
         self._later.clear()
@@ -153,7 +174,7 @@ class Http1Server:
     # -- parsing (called by httptools)
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Begin a request."""
         self._parsing = True
         self._fields = {}
         self._target = b""
@@ -245,9 +266,9 @@ class Http1Server:
     def _expect(self, headers: dict[str, str]) -> None:
         """Answer `Expect: 100-continue` unless the body would be refused anyway."""
         is_expected = headers.get("expect", "").lower() == "100-continue"
-        if is_expected and self._current == self._serial:
-            if (content_length(headers) or 0) <= self._max_body_bytes:
-                self._out.put(b"HTTP/1.1 100 Continue\r\n\r\n")
+        is_wanted = (content_length(headers) or 0) <= self._max_body_bytes
+        if is_expected and is_wanted and self._current == self._serial:
+            self._out.put(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def _close_after(self, stream_id: int) -> None:
         if self._needs_close is None:

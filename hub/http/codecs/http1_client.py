@@ -1,7 +1,8 @@
 """HTTP/1.1, the asking side, parsed by httptools (llhttp): one exchange at a time, no pipelining.
 
-Interim (1xx) responses are skipped. A body that ends with the connection (neither content-length nor chunks) is not
-supported: it cannot be told from a lost one. What the application has not consumed is bounded by `wants_read`.
+Interim (1xx) responses are skipped. A body that ends with the connection (neither content-length
+nor chunks) is not supported: it cannot be told from a lost one. What the application has not
+consumed is bounded by `wants_read`.
 """
 
 import httptools
@@ -194,7 +195,10 @@ class Http1Client:
         return status
 
     def _complete(self) -> None:
-        """End the exchange; an unfinished request or `connection: close` ends the connection too."""
+        """End the exchange; an unfinished request or `connection.
+
+        Close` ends the connection too.
+        """
         is_kept = self._parser is not None and self._parser.should_keep_alive()
         self._events.append(StreamEnded(self._current, ""))
         self._current = 0

@@ -1,12 +1,14 @@
 """HTTP/2 on python-hyper's h2, both roles.
 
-h2 frames at once what it is given, so the bodies wait here, a queue a stream, and are framed round-robin as the socket and
-the peer's windows take them. Also added: limits nghttp2 has built in (a bucket for RST_STREAM, a bound on the control
-frames owed to the peer), one event for the end of a stream, and a GOAWAY, sent or received, after which open streams go on
-(h2's own forbids every later frame).
+h2 frames at once what it is given, so the bodies wait here, a queue a stream, and are framed
+round-robin as the socket and the peer's windows take them. Also added: limits nghttp2 has built in
+(a bucket for RST_STREAM, a bound on the control frames owed to the peer), one event for the end of
+a stream, and a GOAWAY, sent or received, after which open streams go on (h2's own forbids every
+later frame).
 """
 
 from collections import deque
+from contextlib import suppress
 
 import h2.config
 import h2.connection
@@ -185,7 +187,10 @@ class _HyperCodec:
             self._ready.append(stream_id)
 
     def _frame_next(self, max_bytes: int) -> None:
-        """Frame one DATA of the next ready stream; a stream whose window is shut leaves the list."""
+        """Frame one DATA of the next ready stream.
+
+        A stream whose window is shut leaves the list.
+        """
         stream_id = self._ready.popleft()
         stream = self._streams.get(stream_id)
         if stream is None:
@@ -218,10 +223,8 @@ class _HyperCodec:
 
     def _reset(self, stream_id: int, code: int) -> None:
         if stream_id in self._streams:
-            try:
+            with suppress(h2.exceptions.H2Error):  # closed already; forgotten below
                 self._session.reset_stream(stream_id, code)
-            except h2.exceptions.H2Error:
-                pass  # closed already; forgotten below
             self._collect()
             self._forget(stream_id, "" if code == _ERROR.NO_ERROR else "reset")
 
@@ -233,7 +236,10 @@ class _HyperCodec:
             self._events.append(StreamEnded(stream_id, error))
 
     def _collect(self) -> None:
-        """Move what h2 has framed into our queue, and bound it: a peer that only provokes answers is cut."""
+        """Move what h2 has framed into our queue, and bound it.
+
+        A peer that only provokes answers is cut.
+        """
         self._out.put(self._session.data_to_send())
         if len(self._out) > _MAX_CONTROL_BYTES:
             self._out.clear()
@@ -393,17 +399,18 @@ class HyperServer(_HyperCodec):
                 return  # the stream is gone
 
     def _peer_reset(self, event: h2.events.StreamReset) -> None:
-        """Count resets in a token bucket: a stream opened and reset costs us more than it costs the client."""
+        """Count resets in a token bucket.
+
+        A stream opened and reset costs us more than it costs the client.
+        """
         super()._peer_reset(event)
         now_s = self._clock.monotonic_s()
         refill = (now_s - self._refilled_at_s) * self._limits.resets_per_s
         self._tokens = min(self._limits.reset_burst, self._tokens + refill) - 1
         self._refilled_at_s = now_s
         if self._tokens < 0 and not self._broken:
-            try:
+            with suppress(h2.exceptions.H2Error):  # closed already
                 self._session.close_connection(_ERROR.ENHANCE_YOUR_CALM)
-            except h2.exceptions.H2Error:
-                pass  # closed already
             self._break()
 
 
@@ -429,7 +436,7 @@ class HyperClient(_HyperCodec):
 
     @property
     def can_request(self) -> bool:
-        """Whether the connection is open on both sides and the peer has room for one more stream."""
+        """Whether both sides are open and the peer has room for one more stream."""
         session = self._session
         has_room = session.open_outbound_streams < session.remote_settings.max_concurrent_streams
         return has_room and not (self._broken or self._shut or self._is_leaving)

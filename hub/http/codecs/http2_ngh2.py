@@ -1,8 +1,9 @@
 """HTTP/2 on ngh2 (nghttp2), both roles.
 
-ngh2 keeps the bytes objects it is given until the peer's windows take them, so there is no queue here. What is added: our
-events, lower-case text headers, Date and content-length, and the rule that an upload nobody will read is stopped
-(RST_STREAM NO_ERROR) once its answer has been flushed, not before: nghttp2 drops what a reset stream still has to send.
+ngh2 keeps the bytes objects it is given until the peer's windows take them, so there is no queue
+here. What is added: our events, lower-case text headers, Date and content-length, and the rule that
+an upload nobody will read is stopped (RST_STREAM NO_ERROR) once its answer has been flushed, not
+before: nghttp2 drops what a reset stream still has to send.
 """
 
 import ngh2
@@ -118,14 +119,13 @@ class _Ngh2Codec:
         self._is_broken = True
 
     def _translate(self, event: ngh2.Event) -> None:
-        kind = type(event)
-        if kind is ngh2.DataReceived:
+        if isinstance(event, ngh2.DataReceived):
             self._data(event.stream_id, event.data, is_last=event.end_stream)
-        elif kind is ngh2.TrailersReceived:
+        elif isinstance(event, ngh2.TrailersReceived):
             self._data(event.stream_id, b"", is_last=True)
-        elif kind is ngh2.StreamClosed:
+        elif isinstance(event, ngh2.StreamClosed):
             self._closed(event.stream_id, event.error_code)
-        elif kind is ngh2.GoAwayReceived:
+        elif isinstance(event, ngh2.GoAwayReceived):
             self._events.append(PeerLeaving(event.last_stream_id))
 
     def _data(self, stream_id: int, data: bytes, *, is_last: bool) -> None:
@@ -205,7 +205,7 @@ class Ngh2Server(_Ngh2Codec):
             self._unstopped.append(stream_id)
 
     def _translate(self, event: ngh2.Event) -> None:
-        if type(event) is ngh2.RequestReceived:
+        if isinstance(event, ngh2.RequestReceived):
             self._request(event)
         else:
             super()._translate(event)
@@ -288,12 +288,8 @@ class Ngh2Client(_Ngh2Codec):
         """Send RST_STREAM CANCEL."""
         self._reset(stream_id, ngh2.ErrorCode.CANCEL)
 
-    def shutdown(self) -> None:
-        """Send GOAWAY."""
-        super().shutdown()
-
     def _translate(self, event: ngh2.Event) -> None:
-        if type(event) is ngh2.ResponseReceived:
+        if isinstance(event, ngh2.ResponseReceived):
             pseudo, headers = split_pseudo(event.headers)
             status = int(pseudo[":status"])
             self._events.append(
