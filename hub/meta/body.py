@@ -7,6 +7,7 @@ their own and do not come here.
 from hub.meta import Obj, protobuf
 from hub.meta.codec import json, yaml
 from hub.meta.errors import unsupported_media_type
+from hub.meta.objectmeta import check_types
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -16,9 +17,16 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 def decode_body(content_type: str | None, data: bytes, *, accepts_protobuf: bool) -> Obj:
     """Return the object of a body; no Content-Type means JSON, parameters are ignored.
 
-    `accepts_protobuf` is False for custom resources, as on kube-apiserver. Raises a 400 ApiError
-    for a body that its format cannot be read from, 415 for a type that is not accepted.
+    `accepts_protobuf` is False for custom resources, as on kube-apiserver. apiVersion, kind and
+    metadata have the right types afterwards. Raises a 400 ApiError for a body that cannot be read,
+    415 for a type that is not accepted.
     """
+    obj = _decode(content_type, data, accepts_protobuf=accepts_protobuf)
+    check_types(obj)
+    return obj
+
+
+def _decode(content_type: str | None, data: bytes, *, accepts_protobuf: bool) -> Obj:
     media_type = (content_type or JSON).partition(";")[0].strip().lower()
     if media_type == JSON:
         return json.decode(data)

@@ -24,8 +24,9 @@ class Cause:
     field: str
 
     def as_obj(self) -> Obj:
-        """Return the wire form."""
-        return {"reason": self.reason, "message": self.message, "field": self.field}
+        """Return the wire form; empty parts are left out."""
+        wire = {"reason": self.reason, "message": self.message, "field": self.field}
+        return {k: v for k, v in wire.items() if v}
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +222,7 @@ def resource_version_too_large(asked: int, current: int) -> ApiError:
     return ApiError(
         code=504,
         reason="Timeout",
-        message=f"Too large resource version: {asked}, current: {current}",
+        message=f"Timeout: Too large resource version: {asked}, current: {current}",
         causes=[cause],
         retry_after_s=1,
     )

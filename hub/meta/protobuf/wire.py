@@ -3,9 +3,8 @@
 Owns bytes and offsets; messages are the decoder's business. Groups (wire types 3 and 4) are
 refused: no Kubernetes client has ever sent one.
 
->>> list(fields(bytes.fromhex("0801" "120161"), 0, 5))
-[Field(number=1, wire_type=0, value=1, start=1, end=2), Field(number=2, wire_type=2, value=0,
-start=4, end=5)]
+>>> [(f.number, f.value, f.start, f.end) for f in fields(bytes.fromhex("0801120161"), 0, 5)]
+[(1, 1, 1, 2), (2, 0, 4, 5)]
 """
 
 from collections.abc import Iterator
