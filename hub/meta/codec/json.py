@@ -8,7 +8,6 @@ Invariant: what `decode` returns can be encoded again and is at most `MAX_DEPTH`
 walks objects recursively is safe.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -20,6 +19,8 @@ MAX_DEPTH = 250
 """Levels of nesting accepted in a body; deeper ones get a 400."""
 
 _BEFORE_RV = ("name", "generateName", "namespace", "selfLink", "uid")
+
+_CONTAINERS = frozenset({dict, list})
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
@@ -79,9 +80,14 @@ def draft(obj: Obj) -> tuple[bytes, bytes]:
 
 def check_depth(value: object) -> None:
     """Raise a 400 ApiError when `value` nests deeper than `MAX_DEPTH`; does not recurse."""
-    level = [value]
+    level: list[Any] = [value] if type(value) in _CONTAINERS else []
     for _ in range(MAX_DEPTH):
-        level = [c for node in level for c in _children(node) if isinstance(c, (dict, list))]
+        level = [
+            child
+            for node in level
+            for child in (node.values() if type(node) is dict else node)
+            if type(child) in _CONTAINERS
+        ]
         if not level:
             return
     raise _malformed("exceeded max depth")
@@ -91,12 +97,6 @@ def kind_of(value: object) -> str:
     """Return the JSON name of the type of `value`."""
     names = {dict: "object", list: "array", str: "string", bool: "bool", type(None): "null"}
     return names.get(type(value), "number")
-
-
-def _children(node: object) -> Iterable[object]:
-    if isinstance(node, dict):
-        return node.values()
-    return node if isinstance(node, list) else []
 
 
 def _open(obj: Obj) -> bytes:

@@ -63,6 +63,8 @@ def fields(data: bytes, start: int, end: int) -> Iterator[Field]:
 
 def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
     """Return the unsigned number at `at` and the offset after it. Raises WireError."""
+    if at < end and data[at] < 0x80:  # nearly every tag and length is one byte
+        return data[at], at + 1
     value = shift = 0
     for i in range(at, min(at + 10, end)):
         byte = data[i]

@@ -53,8 +53,9 @@ RECORDED = [
         errors.conflict(WORKS, "web"),
         (
             b'"message":"Operation cannot be fulfilled on'
-            rb" manifestworks.work.open-cluster-management.io \"web\": the object has been modified;"
-            b' please apply your changes to the latest version and try again","reason":"Conflict","details":{"name":"web",'
+            rb" manifestworks.work.open-cluster-management.io \"web\": the object has been"
+            b" modified; please apply your changes to the latest version and try again"
+            b'","reason":"Conflict","details":{"name":"web",'
             b'"group":"work.open-cluster-management.io","kind":"manifestworks"},"code":409}'
         ),
     ),
