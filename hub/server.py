@@ -126,14 +126,15 @@ async def _run(
 ) -> None:
     catalog = Catalog((*BUILTIN, *FLEET))
     engine = Engine(store, catalog, clock)
-    identity = await _identity(config, clock, store)
+    identity = load_identity(store) or await _new_identity(config, clock, store)
+    await backup.take_over(identity.hub_id)
+    backup.follow(catalog)
+    identity = await _fit_leaf(config, clock, store, identity)
     parts = _build(config, clock, engine, catalog, identity)
     services = _services(
         config, clock, parts, catalog, identity, backup, metrics=metrics, stop=stop
     )
     await _prepare(config, engine, parts, identity)
-    backup.follow(engine.watches, catalog)
-    await backup.take_over(identity.hub_id)
     tls = server_context(
         identity.leaf.cert_pem.encode(),
         identity.leaf.key_pem.encode(),
@@ -155,16 +156,20 @@ async def _run(
         await backup.finish()
 
 
-async def _identity(config: Config, clock: Clock, store: Store) -> HubIdentity:
-    """Return the identity in the store, or make it; its leaf fits the URL."""
-    _, port = config.address()
-    url = config.public_url(port)
-    names = serving_names(url)
-    present = load_identity(store)
-    if present is None:
-        identity = create_identity(url, clock, names=names)
-    else:
-        identity = present.with_leaf_for(names, clock.now())
+async def _new_identity(config: Config, clock: Clock, store: Store) -> HubIdentity:
+    """Make the identity of a new hub and keep it."""
+    url = config.public_url(config.address()[1])
+    identity = create_identity(url, clock, names=serving_names(url))
+    await save_identity(store, identity)
+    return identity
+
+
+async def _fit_leaf(
+    config: Config, clock: Clock, store: Store, present: HubIdentity
+) -> HubIdentity:
+    """Return the identity with a serving certificate that fits the URL and has life left."""
+    names = serving_names(config.public_url(config.address()[1]))
+    identity = present.with_leaf_for(names, clock.now())
     if identity is not present:
         await save_identity(store, identity)
     return identity

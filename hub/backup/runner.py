@@ -1,12 +1,264 @@
-"""placeholder until the arbiter is in the tree."""
-from hub.store import Store
+"""Shipping beside serving: every durable change reaches the bucket, and a hub that lost its prefix
+stops.
+
+Owns *when* a segment is cut: at once for a protected creation, else 100 ms after the last change
+and at most a second after the first; a heartbeat on HEAD when nothing happens, so that a fenced hub
+finds out. How a segment is cut and committed is `snapshot`'s. All of it runs in one worker thread;
+requests never wait for the bucket.
+
+A bucket that cannot be reached is counted and tried again, and never stops serving; a bucket that
+another hub has taken stops this one (`Fenced`).
+"""
+
+import asyncio
+import functools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from hub.backup.metrics import BackupMetrics
+from hub.clock import Clock
+from hub.config import Config
+from hub.registry.catalog import Catalog
+from hub.store import (
+    Change,
+    HubKey,
+    Op,
+    Revision,
+    Store,
+    decode_key,
+    has_store,
+)
+from snapshot.arbiter import Continue, Create, Refuse, TakeClaim
+from snapshot.chain import Chain
+from snapshot.errors import SnapshotError, StartRefused
+from snapshot.head import Head
+from snapshot.local import LocalState, load_state, save_state
+from snapshot.remote import open_remote
+from snapshot.ship import Shipped, ship, ship_full
+from snapshot.start import arbitrate, begin, remember
+
+_log = structlog.get_logger("hub.backup")
+_T = TypeVar("_T")
+
+DEBOUNCE_S, MAX_WAIT_S = 0.1, 1.0
+HEARTBEAT_S = 30.0
+RESERVE = 10_000_000
+"""Revisions reserved ahead in HEAD: 3,000 clusters use them up in two days without a bucket."""
+_FIRST_RETRY_S, _LAST_RETRY_S = 0.5, 30.0
+START_KINDS = {Create: "empty", Continue: "continue", TakeClaim: "restored"}
+
+
 class Backup:
-    start_kind="empty"
-    def follow(self,watches,catalog): ...
-    async def take_over(self,hub_id): ...
-    def refusal(self): return ""
-    async def run(self):
-        import asyncio; await asyncio.Event().wait()
-    async def finish(self): ...
-async def open_backup(config, clock, *, hub_key, metrics):
-    return Store.open(config.data_dir, hub_key=hub_key, clock=clock), Backup()
+    """The shipping of one hub; without an object store it does nothing and says so."""
+
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock,
+        store: Store,
+        *,
+        chain: Chain | None,
+        metrics: CollectorRegistry,
+    ) -> None:
+        self._clock, self._store, self._chain = clock, store, chain
+        self._dir = config.data_dir
+        self._spool = config.data_dir / "spool"
+        self._metrics = BackupMetrics(metrics, self._unshipped, is_on=chain is not None)
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="ship")
+        self._dirty, self._urgent = asyncio.Event(), asyncio.Event()
+        self._wants_full = self._is_writer = False
+        self._fenced = ""
+        self._kinds: Catalog | None = None
+        self.start_kind = "local"
+
+    # ---------------------------------------------------------------- starting
+
+    async def take_over(self, hub_id: str) -> None:
+        """Become the writer of the prefix, and raise the revisions above all that were ever handed
+        out.
+
+        :raises SnapshotError: the arbiter refuses, or the bucket does not answer
+        """
+        if self._chain is None:
+            return
+        self._spool.mkdir(mode=0o700, exist_ok=True)
+        if load_state(self._dir) is None:
+            save_state(self._dir, LocalState(dir_id=self._store.dir_id, hub_id=hub_id))
+        begun = await self._in_worker(
+            begin,
+            self._chain,
+            self._dir,
+            dir_id=self._store.dir_id,
+            position=self._store.position,
+            reserve=RESERVE,
+        )
+        self.start_kind = START_KINDS.get(type(begun.decision), "continue")
+        if not isinstance(begun.decision, Create):
+            is_restored = isinstance(begun.decision, TakeClaim)
+            self._store.raise_floor(Revision(begun.floor), is_compacted=is_restored)
+        self._is_writer = True
+        self._wants_full = isinstance(begun.decision, TakeClaim) or begun.head.full is None
+        _log.info("epoch_taken", epoch=begun.head.epoch, start=self.start_kind, floor=begun.floor)
+
+    def follow(self, catalog: Catalog) -> None:
+        """Watch the store for what is to be shipped."""
+        if self._chain is None:
+            return
+        self._kinds = catalog
+        self._store.subscribe(self._changed)
+
+    def _changed(self, changes: list[Change]) -> None:
+        if self._unshipped():
+            self._dirty.set()
+        if any(self._is_protected(change) for change in changes):
+            self._urgent.set()
+
+    def _is_protected(self, change: Change) -> bool:
+        if change.op is not Op.CREATE or self._kinds is None:
+            return False
+        kind = self._kinds.by_id(decode_key(change.key)[0])
+        return kind is None or kind.is_protected
+
+    def _unshipped(self) -> int:
+        """Return how many revisions lie between the last durable one and the last one in the
+        bucket.
+        """
+        if self._chain is None or not self._is_writer:
+            return 0
+        return max(0, self._store.position.revision - self._chain.head.rev)
+
+    def refusal(self) -> str:
+        """Return why the hub must not answer, "" when it may."""
+        return self._fenced
+
+    # ---------------------------------------------------------------- running
+
+    async def run(self) -> None:
+        """Ship until cancelled.
+
+        :raises SnapshotError: another hub has the prefix (`Fenced`), or somebody deleted HEAD
+        """
+        if self._chain is None:
+            await asyncio.Event().wait()
+        delay = _FIRST_RETRY_S
+        while True:
+            await self._wait_for_change()
+            try:
+                await self._ship_what_is_due()
+            except SnapshotError as error:
+                if not error.recoverable:
+                    self._fenced = f"this hub must not write any more: {error}"
+                    _log.error("backup_stopped", problem=str(error), hint=error.hint)
+                    raise
+                self._metrics.failed()
+                _log.warning("backup_failed", problem=str(error), retry_in_s=delay)
+                self._dirty.set()
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, _LAST_RETRY_S)
+            else:
+                delay = _FIRST_RETRY_S
+
+    async def _wait_for_change(self) -> None:
+        """Return when a segment is due: at once, after the debounce, or for a heartbeat."""
+        if self._wants_full or self._urgent.is_set():
+            return
+        try:
+            async with asyncio.timeout(HEARTBEAT_S):
+                await self._dirty.wait()
+        except TimeoutError:
+            return
+        deadline = self._clock.monotonic_s() + MAX_WAIT_S
+        while not self._urgent.is_set():
+            before = self._store.position.revision
+            try:
+                async with asyncio.timeout(DEBOUNCE_S):
+                    await self._urgent.wait()
+            except TimeoutError:
+                pass
+            is_quiet = self._store.position.revision == before
+            if is_quiet or self._clock.monotonic_s() >= deadline:
+                return
+
+    async def _ship_what_is_due(self) -> None:
+        """Cut and commit what is due; when nothing changed, make sure that the prefix is still
+        ours.
+        """
+        self._dirty.clear()
+        self._urgent.clear()
+        shipped = await self._in_worker(self._ship)
+        self._wants_full = False
+        if shipped is None:
+            self._metrics.confirmed()
+            return
+        self._metrics.shipped(shipped)
+        _log.debug("segment_shipped", name=shipped.name, size=shipped.size, because=shipped.because)
+
+    def _ship(self) -> Shipped | None:
+        """Do one round in the worker thread."""
+        chain, store = self._require_chain(), self._store
+        if self._wants_full:
+            shipped = ship_full(store, chain, self._spool, reserve=RESERVE)
+        else:
+            shipped = ship(store, chain, self._spool, reserve=RESERVE)
+        if shipped is None:
+            # renewals take revisions too: keep the reservation ahead of them
+            chain.confirm(reserved_rev=store.revision + RESERVE)
+        remember(self._dir, chain.head, dir_id=store.dir_id)
+        return shipped
+
+    def _require_chain(self) -> Chain:
+        if self._chain is None:
+            raise ValueError("there is no object store")
+        return self._chain
+
+    async def _in_worker(self, function: Callable[..., _T], *args: object, **kwargs: object) -> _T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._worker, functools.partial(function, *args, **kwargs)
+        )
+
+    # ---------------------------------------------------------------- stopping
+
+    async def finish(self) -> None:
+        """Ship the rest and release the prefix; a bucket that does not answer does not hold up the
+        stop.
+        """
+        if self._chain is not None and self._is_writer and not self._fenced:
+            try:
+                await self._ship_what_is_due()
+                head: Head = await self._in_worker(self._chain.release)
+                _log.info("prefix_released", epoch=head.epoch, rev=head.rev)
+            except SnapshotError as error:
+                _log.warning(
+                    "final_segment_failed", problem=str(error), unshipped=self._unshipped()
+                )
+        self._worker.shutdown(wait=True)
+
+
+async def open_backup(
+    config: Config, clock: Clock, *, hub_key: HubKey, metrics: CollectorRegistry
+) -> tuple[Store, Backup]:
+    """Open the data directory, unless the prefix says that it must not be.
+
+    :raises StoreError: the directory cannot be opened
+    :raises SnapshotError: the directory is empty and the prefix holds a hub; the bucket cannot be
+        read
+    """
+    chain = None
+    if config.object_store:
+        chain = Chain(open_remote(config.object_store), hub_key, clock=clock)
+        if not has_store(config.data_dir):
+            await asyncio.to_thread(_refuse_foreign, chain, config.data_dir)
+    store = Store.open(config.data_dir, hub_key=hub_key, clock=clock)
+    return store, Backup(config, clock, store, chain=chain, metrics=metrics)
+
+
+def _refuse_foreign(chain: Chain, directory: Path) -> None:
+    decision, _ = arbitrate(chain, directory, dir_id="", position=None)
+    if isinstance(decision, Refuse):
+        raise StartRefused(decision.reason, op="start", hint=decision.hint)

@@ -1,3 +1,1 @@
-"""Controllers that any Kubernetes hub needs: work queues, namespaces, the client certificate
-signer.
-"""
+"""Controllers that any Kubernetes hub needs: namespaces, the client certificate signer."""

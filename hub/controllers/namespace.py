@@ -4,7 +4,7 @@ Mirrors k8s.io/kubernetes/pkg/controller/namespace: while a namespace is Termina
 be made in it; once it is empty its ``kubernetes`` finalizer is taken off and it is gone.
 """
 
-from hub.controllers.queue import Queue, drain
+from hub.registry.workqueue import Queue, drain
 from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.registry.builtin import NAMESPACE

@@ -12,7 +12,7 @@ from hub.auth.certificates import sign_client_certificate
 from hub.auth.errors import CsrError
 from hub.auth.keypair import KeyPair
 from hub.clock import Clock
-from hub.controllers.queue import Queue, drain
+from hub.registry.workqueue import Queue, drain
 from hub.meta import Obj
 from hub.registry.engine import Engine
 from hub.registry.requests import CLIENT_SIGNER, CSR, conditions_of, has_condition

@@ -14,7 +14,7 @@ from hub.auth.certificates import CsrInfo, parse_csr
 from hub.auth.errors import CsrError
 from hub.auth.rbac import Authorizer
 from hub.auth.user import Attributes, User
-from hub.controllers.queue import Queue, drain
+from hub.registry.workqueue import Queue, drain
 from hub.fleet.kinds import REGISTER_GROUP
 from hub.meta import Obj
 from hub.registry.builtin import CLUSTER_NAME_LABEL

@@ -14,7 +14,7 @@ Unknown forever and a restored hub declares its whole fleet dead in its first se
 import datetime as dt
 
 from hub.clock import Clock
-from hub.controllers.queue import Queue, drain
+from hub.registry.workqueue import Queue, drain
 from hub.fleet.conditions import ACCEPTED, AVAILABLE, CLOCK_SYNCED, condition_status, set_condition
 from hub.fleet.kinds import MANAGED_CLUSTER
 from hub.fleet.registration import LEASE_NAME

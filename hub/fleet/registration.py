@@ -16,7 +16,7 @@ from hub.auth.bootstrap_policy import (
     shared_cluster_roles,
 )
 from hub.clock import Clock
-from hub.controllers.queue import Queue, drain
+from hub.registry.workqueue import Queue, drain
 from hub.fleet.conditions import ACCEPTED, AVAILABLE, condition_status, set_condition
 from hub.fleet.kinds import CLUSTER_GROUP, MANAGED_CLUSTER, MANAGED_CLUSTER_ADDON, MANIFEST_WORK
 from hub.meta import Obj

@@ -5,7 +5,7 @@ status tells whether a set is empty.
 """
 
 from hub.clock import Clock
-from hub.controllers.queue import Queue, drain
+from hub.registry.workqueue import Queue, drain
 from hub.fleet.admission import DEFAULT_SET, SET_LABEL, set_of
 from hub.fleet.conditions import find_condition, set_condition
 from hub.fleet.kinds import MANAGED_CLUSTER, MANAGED_CLUSTER_SET
