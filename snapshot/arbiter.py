@@ -52,14 +52,12 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Go on from HEAD, under the next epoch. Revisions go on above `floor`."""
-
-    floor: int
+    """Go on from HEAD, under the next epoch; the store knows itself what it has handed out."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakeClaim:
-    """Spend the claim: go on from HEAD, under the next epoch. Revisions go on above `floor`."""
+    """Spend the claim: go on from HEAD, under the next epoch, with revisions above `floor`."""
 
     floor: int
 
@@ -164,7 +162,7 @@ def _own(local: Local, state: LocalState, head: Head) -> Decision:
             f"the directory and the bucket hold different states at revision {head.rev}",
             f"keep the directory for inspection and go on from the bucket: {_RESTORE}",
         )
-    return Continue(floor=head.reserved_rev)
+    return Continue()
 
 
 def _claimed(local: Local, claim: Claim, head: Head) -> Decision:

@@ -298,5 +298,5 @@ class Chain:
 
 
 def _says_the_same(found: Head, new: Head) -> bool:
-    """Whether two versions of HEAD differ in nothing but when and as which try they were written."""
+    """Whether two versions of HEAD differ in nothing but when and by which try they came."""
     return new == msgspec.structs.replace(found, nonce=new.nonce, time=new.time, seal=new.seal)

@@ -11,13 +11,16 @@ from snapshot.head import Head
 
 
 class Due(enum.StrEnum):
-    """Why the next segment is a full; `DELTA` says that it is none."""
+    """Why a segment is a full; `DELTA` says that it is none."""
 
     DELTA = "delta"
     FIRST = "first"
     TAIL = "tail"
     BYTES = "bytes"
     AGE = "age"
+    LOG = "log"
+    """The store's log does not reach back to HEAD."""
+    ASKED = "asked"
 
 
 @dataclass(frozen=True, slots=True)

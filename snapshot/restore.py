@@ -1,0 +1,257 @@
+"""Restore: from a prefix to a data directory that a hub can start on.
+
+Owns the order: HEAD and key first, then the target's emptiness, then every segment fetched and the
+whole chain checked, and only then a store built aside, compared by its state hash and put in place.
+A restore that fails or is killed leaves no store behind.
+
+The directory gets an id of its own, a revision floor (no revision that any hub of this chain may
+have handed out is used again, and watches from before get 410), and the one-time claim
+``restore-claim.json``, with which the next start takes the next epoch.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hub import store as hub_store
+from hub.clock import Clock
+from hub.store import HubKey, Position, Record, Revision, build_store
+from snapshot import local
+from snapshot.chain import Chain
+from snapshot.errors import (
+    KeyMismatch,
+    SnapshotError,
+    StateMismatch,
+    TargetBusy,
+    TargetNotEmpty,
+)
+from snapshot.head import Head
+from snapshot.local import LocalState
+from snapshot.merge import merge
+from snapshot.plan import Fetched, check_chain, fetch, require_full
+from snapshot.remote import Remote
+from snapshot.segment import Preamble, open_segment
+
+SPOOL = ".restore-spool"
+LOST_AND_FOUND = "lost+found"
+_LEFTOVERS = frozenset({SPOOL, "building", LOST_AND_FOUND})
+"""What an otherwise empty directory may hold: rests of a killed restore, and ext4's own."""
+_SPACE_FACTOR = 3
+"""Room asked for before a start, times the segments' size: spool, and a store that is larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a restore did. `seconds` by phase: fetch, check, build, and total."""
+
+    directory: Path
+    hub_id: str
+    dir_id: str
+    epoch: int
+    """Of the HEAD restored from; the next start takes a higher one."""
+    revision: int
+    floor: int
+    state_hash: str
+    objects: int
+    segments: int
+    size: int
+    """Bytes fetched."""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def restore(remote: Remote, key: HubKey, target: Path, *, clock: Clock) -> Restored:
+    """Restore the newest state of a prefix into an empty or new directory.
+
+    Raises `NothingToRestore`, `KeyMismatch` (before anything but HEAD is fetched),
+    `TargetNotEmpty`, `TargetBusy`, `IntegrityError`, `RemoteError`.
+    """
+    seconds: dict[str, float] = {}
+    began_s = clock.monotonic_s()
+    head = require_full(Chain(remote, key, clock=clock).read_head(), remote)
+    _check_empty(target)
+    with _staged(target) as stage:
+        _check_space(stage, head)
+        with _timed(seconds, "fetch", clock):
+            fetched = fetch(remote, head, stage / SPOOL, on_fetched=_ignore)
+        with _timed(seconds, "check", clock):
+            check_chain(head, fetched, key)
+        dir_id = clock.uid()
+        with _timed(seconds, "build", clock):
+            build(stage, head, fetched, key, dir_id=dir_id)
+        local.save_state(stage, LocalState(dir_id=dir_id, hub_id=head.hub_id))
+        local.save_claim(stage, local.claim_on(head, object_store=remote.url, clock=clock))
+    seconds["total"] = clock.monotonic_s() - began_s
+    return Restored(
+        directory=target,
+        hub_id=head.hub_id,
+        dir_id=dir_id,
+        epoch=head.epoch,
+        revision=head.rev,
+        floor=head.reserved_rev,
+        state_hash=head.state_hash,
+        objects=head.objects,
+        segments=len(fetched),
+        size=sum(each.ref.size for each in fetched),
+        seconds=seconds,
+    )
+
+
+def build(directory: Path, head: Head, fetched: list[Fetched], key: HubKey, *, dir_id: str) -> None:
+    """Build a store from checked segments; the state hash must come out as HEAD's.
+
+    Raises `StateMismatch`, `KeyMismatch`, `SegmentCorrupt`, `TargetBusy`, `TargetNotEmpty`.
+    """
+    with contextlib.ExitStack() as stack:
+        readers = [
+            stack.enter_context(open_segment(each.path, key, name=each.ref.name))
+            for each in fetched
+        ]
+        full, deltas = readers[0], readers[1:]
+        records = merge(full.records(), (delta.records() for delta in deltas))
+        with _store_errors(directory):
+            _build(directory, head, records, full.preamble, key=key, dir_id=dir_id)
+
+
+def _build(
+    directory: Path,
+    head: Head,
+    records: Iterator[Record],
+    preamble: Preamble,
+    *,
+    key: HubKey,
+    dir_id: str,
+) -> None:
+    build_store(
+        directory,
+        records=records,
+        dicts=preamble.dictionaries,
+        wrapped_data_key=preamble.data_keys,
+        position=Position(Revision(head.rev), bytes.fromhex(head.state_hash), head.objects),
+        hub_key=key,
+        dir_id=dir_id,
+        floor=Revision(head.reserved_rev),
+    )
+
+
+@contextlib.contextmanager
+def _staged(target: Path) -> Iterator[Path]:
+    """Give the directory to build in; it is the target when the block succeeds.
+
+    A new target is built beside its place and renamed. One that exists may be a mount point, which
+    no rename can replace: it is built in place, where the store's own build is atomic and the claim
+    comes last.
+    """
+    is_new = not target.exists()
+    stage = target.with_name(f"{target.name}.restoring") if is_new else target
+    stage.mkdir(mode=0o700, parents=True, exist_ok=True)
+    spool = stage / SPOOL
+    spool.mkdir(mode=0o700, exist_ok=True)
+    with _locked(spool, target):
+        try:
+            _clear(stage, keep=spool)
+            yield stage
+            shutil.rmtree(spool)
+            if is_new:
+                _put_in_place(stage, target)
+        except BaseException:
+            _clear(stage, keep=None)
+            if is_new:
+                stage.rmdir()
+            raise
+
+
+@contextlib.contextmanager
+def _locked(spool: Path, target: Path) -> Iterator[None]:
+    """Hold the spool for one restore."""
+    handle = os.open(spool, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            what = "another restore is at work"
+            raise TargetBusy(what, op="restore", object=str(target)) from error
+        yield
+    finally:
+        os.close(handle)
+
+
+def _clear(directory: Path, *, keep: Path | None) -> None:
+    """Remove what a restore left in a directory that was empty; empty `keep`, but leave it."""
+    for rest in directory.iterdir():
+        if rest.name == LOST_AND_FOUND:
+            continue
+        if rest == keep:
+            _clear(rest, keep=None)
+        elif rest.is_dir() and not rest.is_symlink():
+            shutil.rmtree(rest)
+        else:
+            rest.unlink()
+
+
+def _put_in_place(stage: Path, target: Path) -> None:
+    try:
+        stage.rename(target)
+    except OSError as error:
+        raise TargetNotEmpty(
+            "something has come into the place", op="restore", object=str(target)
+        ) from error
+    local.sync_directory(target.parent)
+
+
+def _check_empty(target: Path) -> None:
+    """Raise `TargetNotEmpty` unless the target is new or an empty directory."""
+    if not target.exists() and not target.is_symlink():
+        return
+    if not target.is_dir():
+        raise TargetNotEmpty("it is not a directory", op="restore", object=str(target))
+    found = sorted(each.name for each in target.iterdir() if each.name not in _LEFTOVERS)
+    if found:
+        what = f"the directory is not empty: it holds {found[0]}"
+        raise TargetNotEmpty(what, op="restore", object=str(target))
+
+
+def _check_space(stage: Path, head: Head) -> None:
+    """Refuse early when the volume cannot take the segments and the store."""
+    needed = _SPACE_FACTOR * sum(ref.size for ref in head.segments)
+    free = shutil.disk_usage(stage).free
+    if free < needed:
+        raise SnapshotError(
+            f"{free >> 20} MiB are free, about {needed >> 20} MiB are needed",
+            op="restore",
+            object=str(stage),
+            hint="free space on the volume, or restore to another one",
+        )
+
+
+@contextlib.contextmanager
+def _store_errors(directory: Path) -> Iterator[None]:
+    """Translate the store's errors into ours."""
+    place = str(directory)
+    try:
+        yield
+    except hub_store.KeyMismatch as error:
+        raise KeyMismatch(str(error), op="build", object=place) from error
+    except hub_store.Corrupt as error:
+        raise StateMismatch(str(error), op="build", object=place) from error
+    except hub_store.Locked as error:
+        raise TargetBusy(str(error), op="build", object=place) from error
+    except FileExistsError as error:
+        raise TargetNotEmpty(str(error), op="build", object=place) from error
+    except hub_store.MapFull as error:
+        hint = "free space on the volume, or restore to another one"
+        raise SnapshotError(str(error), op="build", object=place, hint=hint) from error
+
+
+@contextlib.contextmanager
+def _timed(seconds: dict[str, float], phase: str, clock: Clock) -> Iterator[None]:
+    began_s = clock.monotonic_s()
+    yield
+    seconds[phase] = clock.monotonic_s() - began_s
+
+
+def _ignore(_: Fetched) -> None:
+    """Take no note of a fetched segment."""
