@@ -52,7 +52,12 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Go on from HEAD, under the next epoch; the store knows itself what it has handed out."""
+    """Go on from HEAD, under the next epoch, with revisions above `floor`.
+
+    The floor matters to a copy of a volume: its original may have handed out what it does not know.
+    """
+
+    floor: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +167,7 @@ def _own(local: Local, state: LocalState, head: Head) -> Decision:
             f"the directory and the bucket hold different states at revision {head.rev}",
             f"keep the directory for inspection and go on from the bucket: {_RESTORE}",
         )
-    return Continue()
+    return Continue(floor=head.reserved_rev)
 
 
 def _claimed(local: Local, claim: Claim, head: Head) -> Decision:

@@ -13,7 +13,7 @@ import msgspec
 
 from hub.store import Position
 from snapshot import local as files
-from snapshot.arbiter import Decision, Local, Refuse, TakeClaim, decide
+from snapshot.arbiter import Create, Decision, Local, Refuse, decide
 from snapshot.chain import Chain
 from snapshot.errors import ChainMoved, StartRefused
 from snapshot.head import Head, Writer
@@ -22,20 +22,20 @@ from snapshot.local import LocalState
 _TRIES = 5
 
 RESERVE = 10_000_000
-"""Revisions reserved ahead in HEAD (hours at 300 writes a second): renewed with every write of it."""
+"""Revisions reserved ahead in HEAD, hours at 300 writes a second; every write of it renews."""
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
     """A start that may write: why, and HEAD under the new epoch.
 
-    `floor`, where there is one, is for `Store.raise_floor(..., is_compacted=True)` before the hub
-    serves.
+    Before it serves, the hub raises its revisions above `floor` (`Store.raise_floor`); after a
+    `TakeClaim` watches may not resume below it either.
     """
 
     decision: Decision
     head: Head
-    floor: int | None
+    floor: int
 
 
 def arbitrate(
@@ -75,13 +75,13 @@ def begin(
         writer = Writer(dir_id, session, socket.gethostname(), os.getpid())
         sessions = tuple(dict.fromkeys((*state.sessions, session)))
         files.save_state(directory, msgspec.structs.replace(state, sessions=sessions))
-        floor = decision.floor if isinstance(decision, TakeClaim) else None
+        floor = position.revision if isinstance(decision, Create) else decision.floor
         try:
             taken = chain.take_epoch(
                 head,
                 hub_id=state.hub_id,
                 writer=writer,
-                reserved_rev=max(floor or 0, position.revision) + reserve,
+                reserved_rev=max(floor, position.revision) + reserve,
             )
         except ChainMoved:
             continue

@@ -133,9 +133,8 @@ def restore(
     )
     click.echo(_times(done.seconds))
     key_option = "" if key.path == _default_key(data_dir) else f" --key-file {key.path}"
-    click.echo(
-        f"start it with: hublet serve --data-dir {done.directory}{key_option} --object-store '{url}'"
-    )
+    options = f"--data-dir {done.directory}{key_option} --object-store '{url}'"
+    click.echo(f"start it with: hublet serve {options}")
 
 
 @cli.command("list")
