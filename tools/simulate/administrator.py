@@ -1,0 +1,184 @@
+"""The administrator: lets the simulated clusters in and gives them their works, over the wire.
+
+Owns the admin's connection: the bootstrap token, approving CSRs, accepting clusters, creating
+ManifestWorks, and a watch over all ManagedClusters that notices any which stops being available.
+What an earlier run has done (`IdentityStore.works`) is not done again.
+"""
+
+import asyncio
+import datetime as dt
+import ssl
+from collections.abc import Sequence
+from urllib.parse import urlencode
+
+from hub.auth.bootstrap_token import NAMESPACE, SECRET_PREFIX, new_bootstrap_token
+from hub.meta import Obj
+from tools.simulate.clusterbody import ACCEPTED, AVAILABLE, SIGNER
+from tools.simulate.condition import condition, find_condition, is_true
+from tools.simulate.context import Context
+from tools.simulate.reflector import Reflector
+from tools.simulate.resource import CLUSTER_NAME_LABEL, CLUSTERS, CSRS, SECRETS, WORKS, Selection
+from tools.simulate.session import Place, RefusedError, Session
+from tools.simulate.upkeep import Upkeep
+from tools.simulate.workbody import new_work
+
+USER_AGENT = "hublet-simulate/v0.1.0"
+CONCURRENCY = 32
+TOKEN_LIFETIME = dt.timedelta(hours=2)
+_PAGE = 500
+_EXISTS = frozenset({409})
+_GONE = frozenset({404})
+
+
+class Administrator:
+    """The person with the admin kubeconfig; `run` until cancelled."""
+
+    def __init__(
+        self, context: Context, tls: ssl.SSLContext, *, clusters: Sequence[str], works: int
+    ) -> None:
+        self.lapses: dict[str, str] = {}
+        """Clusters seen not available after `guard` was called, and what was seen."""
+        self._context, self._wanted = context, frozenset(clusters)
+        self._works = works
+        self._session = Session(context.route, tls, tally=context.tally, agent=USER_AGENT)
+        self._session.is_early = False  # an administrator is never refused
+        self._is_guarding = False
+        self._token_id = ""
+        self._limit = asyncio.Semaphore(CONCURRENCY)
+        self._clusters = Reflector(
+            self._session, Selection(CLUSTERS), on_change=self._on_cluster, rng=context.rng
+        )
+        self._csrs = Reflector(
+            self._session, Selection(CSRS), on_change=self._on_csr, rng=context.rng
+        )
+        self._accepting: Upkeep | None = None
+        self._approving: Upkeep | None = None
+
+    async def mint_token(self) -> str:
+        """Create a bootstrap token for managed clusters and return it."""
+        token = new_bootstrap_token(self._context.clock.token)
+        expiration = self._context.clock.now() + TOKEN_LIFETIME
+        secret = token.as_secret(expiration=expiration)
+        await self._session.create(Place(SECRETS, namespace=NAMESPACE), secret)
+        self._token_id = token.token_id
+        return str(token)
+
+    async def retire_token(self) -> None:
+        """Delete the token again; the agents have their certificates."""
+        if self._token_id:
+            name, self._token_id = f"{SECRET_PREFIX}{self._token_id}", ""
+            place = Place(SECRETS, namespace=NAMESPACE, name=name)
+            try:
+                await self._session.delete(place, expected=_GONE)
+            except RefusedError as error:
+                if error.status != 404:
+                    raise
+
+    async def run(self, *, approves: bool) -> None:
+        """Watch and let in; `approves` when clusters without a certificate are expected."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                rng = self._context.rng
+                self._accepting = Upkeep(
+                    group, lambda: self._clusters.objects, self._admit, rng=rng, limit=self._limit
+                )
+                self._approving = Upkeep(
+                    group, lambda: self._csrs.objects, self._approve, rng=rng, limit=self._limit
+                )
+                group.create_task(self._clusters.run())
+                if approves:
+                    group.create_task(self._csrs.run())
+        finally:
+            await self._session.close()
+
+    def guard(self) -> None:
+        """From now on note every cluster that is not available."""
+        self._is_guarding = True
+        for name in self._wanted:
+            self._check(name)
+
+    async def list_unavailable(self) -> list[str]:
+        """Ask the hub, in pages, which of the clusters are not available now."""
+        available: set[str] = set()
+        token = ""
+        while True:
+            query = {"limit": str(_PAGE), **({"continue": token} if token else {})}
+            page = await self._session.list(Place(CLUSTERS), urlencode(query))
+            available |= {c["metadata"]["name"] for c in page["items"] if is_true(c, AVAILABLE)}
+            token = (page.get("metadata") or {}).get("continue") or ""
+            if not token:
+                return sorted(self._wanted - available)
+
+    # -- clusters
+
+    def _on_cluster(self, name: str) -> None:
+        if name not in self._wanted:
+            return
+        if self._is_guarding:
+            self._check(name)
+        if self._accepting is not None and name in self._clusters.objects:
+            self._accepting.wake(name)
+
+    def _check(self, name: str) -> None:
+        cluster = self._clusters.objects.get(name)
+        if cluster is None:
+            self.lapses.setdefault(name, "gone")
+        elif not is_true(cluster, AVAILABLE):
+            seen = find_condition(cluster, AVAILABLE) or {"reason": "no condition"}
+            self.lapses.setdefault(name, f"{seen.get('status')} {seen.get('reason')}")
+
+    async def _admit(self, cluster: Obj) -> bool:
+        """Accept the cluster, then create its works once the hub has made its namespace."""
+        name = cluster["metadata"]["name"]
+        if not cluster["spec"].get("hubAcceptsClient"):
+            patch = {"spec": {"hubAcceptsClient": True}}
+            await self._session.patch(Place(CLUSTERS, name=name), patch)
+            return True
+        made = self._context.identities.works(name)
+        if not is_true(cluster, ACCEPTED) or made >= self._works:
+            return False
+        for number in range(made, self._works):
+            await self._create_work(name, number)
+        self._context.identities.note_works(name, self._works)
+        return False
+
+    async def _create_work(self, cluster: str, number: int) -> None:
+        work = new_work(cluster, number)
+        try:
+            await self._session.create(Place(WORKS, namespace=cluster), work, expected=_EXISTS)
+        except RefusedError as error:
+            if error.status != 409:  # 409: an earlier run got this far and no further
+                raise
+
+    # -- certificate requests
+
+    def _on_csr(self, name: str) -> None:
+        csr = self._csrs.objects.get(name)
+        if csr is not None and self._approving is not None and self._is_approvable(csr):
+            self._approving.wake(name)
+
+    def _is_approvable(self, csr: Obj) -> bool:
+        """Whether it is a first request of one of our clusters, made with our token."""
+        spec: Obj = csr["spec"]
+        labels: Obj = csr["metadata"].get("labels") or {}
+        return (
+            labels.get(CLUSTER_NAME_LABEL) in self._wanted
+            and spec.get("signerName") == SIGNER
+            and spec.get("username") == f"system:bootstrap:{self._token_id}"
+            and not (csr.get("status") or {}).get("conditions")
+        )
+
+    async def _approve(self, csr: Obj) -> bool:
+        if not self._is_approvable(csr):
+            return False
+        approved = condition(
+            "Approved",
+            "True",
+            reason="HubletSimulateApprove",
+            message="approved by hublet simulate",
+        )
+        approved["lastUpdateTime"] = self._context.now_text()
+        status = {**(csr.get("status") or {}), "conditions": [approved]}
+        place = Place(CSRS, name=csr["metadata"]["name"], subresource="approval")
+        await self._session.update(place, {**csr, "status": status})
+        return True

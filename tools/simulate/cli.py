@@ -1,0 +1,156 @@
+"""``hublet simulate``: the flags, and the way from them to a run and its exit status."""
+
+import asyncio
+import random
+import re
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import uvloop
+
+from hub.clock import SystemClock
+from hub.http.client import Poller
+from hub.meta.codec import json
+from tools.simulate.context import Context
+from tools.simulate.fleet import Fleet, Plan
+from tools.simulate.identity import IdentityStore
+from tools.simulate.kubeconfig import Kubeconfig, read_kubeconfig
+from tools.simulate.report import Outcome, render_report, render_summary
+from tools.simulate.session import Route
+from tools.simulate.tally import Tally
+
+EXIT_FAILED, EXIT_CONFIG = 1, 2
+
+_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of a time span as Go writes it: ``500ms``, ``60s``, ``1h30m``.
+
+    >>> parse_duration("1m30s")
+    90.0
+    """
+    parts: list[tuple[str, str]] = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise ValueError(f"{text!r} must be like 60s, 5m or 1h30m")
+    return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What the flags ask for."""
+
+    plan: Plan
+    admin: Kubeconfig
+    identities: IdentityStore
+    tally: Tally
+
+
+@click.command()
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    required=True,
+    help="The hub's admin kubeconfig.",
+)
+@click.option("--clusters", type=click.IntRange(min=1), required=True, help="How many clusters.")
+@click.option(
+    "--state-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    help="Where identities last; clusters found there are not registered again.",
+)
+@click.option(
+    "--duration",
+    type=parse_duration,
+    default="60s",
+    metavar="DURATION",
+    help="How long all must stay available.",
+)
+@click.option("--works", type=click.IntRange(min=0), default=5, help="ManifestWorks a cluster.")
+@click.option(
+    "--report", type=click.Path(path_type=Path, dir_okay=False), default=None, help="JSON report."
+)
+@click.option("--name-prefix", default="sim-", help="The clusters' names begin like this.")
+@click.option(
+    "--concurrency", type=click.IntRange(min=1), default=50, help="Registrations at once."
+)
+@click.option(
+    "--join-timeout",
+    type=parse_duration,
+    default="10m",
+    metavar="DURATION",
+    help="When to give up on joining.",
+)
+@click.option("--allow-remote", is_flag=True, help="Accept a hub that is not on this machine.")
+def simulate(
+    *,
+    kubeconfig: Path,
+    clusters: int,
+    state_dir: Path | None,
+    duration: float,
+    works: int,
+    report: Path | None,
+    name_prefix: str,
+    concurrency: int,
+    join_timeout: float,
+    allow_remote: bool,
+) -> None:
+    """Simulate OCM agents against a hub, on the real wire.
+
+    Exits non-zero unless all clusters became available, stayed so for the duration, and no protocol
+    error occurred.
+    """
+    plan = Plan(
+        clusters=clusters,
+        works=works,
+        duration_s=duration,
+        join_timeout_s=join_timeout,
+        concurrency=concurrency,
+        name_prefix=name_prefix,
+    )
+    try:
+        admin = read_kubeconfig(kubeconfig)
+        job = _Job(plan, admin, IdentityStore(state_dir), Tally())
+    except (ValueError, OSError) as error:
+        _refuse(str(error))
+    if not (admin.is_loopback or allow_remote):
+        _refuse(f"{admin.host} is not this machine; --allow-remote accepts it")
+    figures = render_report(uvloop.run(_run(job)), job.tally)
+    if report is not None:
+        report.write_bytes(json.encode(figures) + b"\n")
+    click.echo(render_summary(figures))
+    sys.exit(0 if figures["passed"] else EXIT_FAILED)
+
+
+async def _run(job: _Job) -> Outcome:
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    poller = Poller()
+    try:
+        context = Context(
+            route=Route(job.admin.host, job.admin.port, poller),
+            ca_pem=job.admin.ca_pem,
+            tally=job.tally,
+            rng=random.Random(),  # noqa: S311 - jitter and names, no secrets
+            clock=SystemClock(),
+            identities=job.identities,
+        )
+        return await Fleet(job.plan, context, job.admin, stop=stop, echo=_echo).run()
+    finally:
+        poller.close()
+
+
+def _echo(line: str) -> None:
+    click.echo(line)
+    sys.stdout.flush()
+
+
+def _refuse(message: str) -> None:
+    click.echo(f"error: {message}", err=True)
+    sys.exit(EXIT_CONFIG)

@@ -1,0 +1,172 @@
+"""A whole run: an administrator and N agents, from the first token to the verdict.
+
+Owns the order: token, agents (a few at a time), wait until all are in order, stay, look once more.
+The duration counts from the moment at which every cluster is available with all its works done.
+"""
+
+import asyncio
+import resource
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hub.http.tls import client_context
+from tools.simulate.administrator import Administrator
+from tools.simulate.agent import Agent
+from tools.simulate.backoff import Backoff
+from tools.simulate.context import Context
+from tools.simulate.frame import MalformedError
+from tools.simulate.kubeconfig import Kubeconfig
+from tools.simulate.report import Outcome
+from tools.simulate.session import HubAwayError, RefusedError
+
+T = TypeVar("T")
+
+TICK_S = 0.2
+PROGRESS_EVERY_S = 2.0
+SETTLE_S = 30.0
+"""How long the hub may take to answer the last question, for one that is just restarting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to simulate."""
+
+    clusters: int
+    works: int
+    duration_s: float
+    join_timeout_s: float
+    concurrency: int
+    name_prefix: str
+
+    @property
+    def names(self) -> list[str]:
+        """Return the clusters' names, in order."""
+        width = max(4, len(str(self.clusters - 1)))
+        return [f"{self.name_prefix}{number:0{width}}" for number in range(self.clusters)]
+
+
+class Fleet:
+    """One run of a plan."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        context: Context,
+        admin: Kubeconfig,
+        *,
+        stop: asyncio.Event,
+        echo: Callable[[str], None],
+    ) -> None:
+        self._plan, self._context = plan, context
+        self._stop, self._echo = stop, echo
+        tls = client_context(admin.ca_pem, admin.cert_pem, admin.key_pem)
+        self._administrator = Administrator(context, tls, clusters=plan.names, works=plan.works)
+        self._agents: list[Agent] = []
+        self._pending: list[Agent] = []
+        self._began_s = time.monotonic()
+        self._steady_s = 0.0
+        self._problem = ""
+
+    async def run(self) -> Outcome:
+        """Run to the end, or until `stop` is set, and say what it came to."""
+        at_end: list[str] = []
+        has_new = any(self._context.identities.find(n) is None for n in self._plan.names)
+        token = ""
+        if has_new:
+            token = await self._insist("create a token", self._administrator.mint_token) or ""
+        if not self._problem:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._administrator.run(approves=has_new))]
+                tasks += self._start_agents(group, token)
+                at_end = await self._watch_over()
+                for task in tasks:
+                    task.cancel()
+        return self._outcome(at_end)
+
+    # -- phases
+
+    def _start_agents(self, group: asyncio.TaskGroup, token: str) -> list["asyncio.Task[None]"]:
+        gate = asyncio.Semaphore(self._plan.concurrency)
+        self._agents = [
+            Agent(self._context, name, works=self._plan.works, token=token)
+            for name in self._plan.names
+        ]
+        self._pending = list(self._agents)
+        return [group.create_task(agent.run(gate)) for agent in self._agents]
+
+    async def _watch_over(self) -> list[str]:
+        """Wait until all are in order, then for the duration; return who is not at the end."""
+        await self._until(lambda: not self._pending, self._plan.join_timeout_s)
+        if self._pending:
+            return []
+        self._echo(self._progress() + "  all in order")
+        self._administrator.guard()
+        steady_from_s = time.monotonic()
+        await self._insist("retire the bootstrap token", self._administrator.retire_token)
+        await self._until(lambda: False, steady_from_s + self._plan.duration_s - time.monotonic())
+        self._steady_s = time.monotonic() - steady_from_s
+        unavailable = await self._insist(
+            "list the clusters at the end", self._administrator.list_unavailable
+        )
+        return unavailable or []
+
+    async def _until(self, is_over: Callable[[], bool], timeout_s: float) -> None:
+        """Wait for `is_over`, `stop` or the time, telling how far things are."""
+        end_s = time.monotonic() + timeout_s
+        next_line_s = time.monotonic()
+        while not self._stop.is_set() and (now_s := time.monotonic()) < end_s:
+            self._pending = [agent for agent in self._pending if not agent.check_ready()]
+            if is_over():
+                return
+            if now_s >= next_line_s:
+                self._echo(self._progress())
+                next_line_s = now_s + PROGRESS_EVERY_S
+            await asyncio.sleep(min(TICK_S, end_s - now_s))
+
+    async def _insist(self, what: str, step: Callable[[], Awaitable[T]]) -> T | None:
+        """Run an administrator's `step`, again while the hub is away; failing fails the run."""
+        backoff = Backoff(self._context.rng, base_s=0.2, cap_s=5.0)
+        end_s = time.monotonic() + SETTLE_S
+        while True:
+            try:
+                return await step()
+            except HubAwayError as error:
+                if time.monotonic() > end_s:
+                    self._problem = f"cannot {what}: {error}"
+                    return None
+                await asyncio.sleep(backoff.next_s(time.monotonic()))
+            except (RefusedError, MalformedError) as error:
+                self._problem = f"cannot {what}: {error}"
+                return None
+
+    # -- figures
+
+    def _progress(self) -> str:
+        joined = sum(agent.is_joined for agent in self._agents)
+        available = sum(agent.is_available for agent in self._agents)
+        works = sum(agent.works_done for agent in self._agents)
+        total = len(self._agents)
+        return (
+            f"{time.monotonic() - self._began_s:7.1f} s  joined {joined}/{total}"
+            f"  available {available}/{total}  works {works}/{total * self._plan.works}"
+        )
+
+    def _outcome(self, unavailable_at_end: list[str]) -> Outcome:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        ready = [a.ready_at_s - self._began_s for a in self._agents if a.ready_at_s is not None]
+        return Outcome(
+            clusters=self._plan.clusters,
+            works_each=self._plan.works,
+            works_done=sum(agent.works_done for agent in self._agents),
+            ready_after_s=ready,
+            steady_s=self._steady_s,
+            wanted_s=self._plan.duration_s,
+            is_interrupted=self._stop.is_set(),
+            seconds=time.monotonic() - self._began_s,
+            cpu_s=usage.ru_utime + usage.ru_stime,
+            lapses=dict(self._administrator.lapses),
+            unavailable_at_end=unavailable_at_end,
+            problem=self._problem,
+        )

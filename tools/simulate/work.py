@@ -1,0 +1,85 @@
+"""The work agent: watches its namespace's ManifestWorks and reports each as applied and available.
+
+One connection. Nothing is applied anywhere: the managed cluster is simulated, and always healthy.
+"""
+
+import asyncio
+import ssl
+
+from hub.meta import Obj
+from tools.simulate.context import WORK_AGENT, Context
+from tools.simulate.reflector import Reflector
+from tools.simulate.resource import WORKS, Selection
+from tools.simulate.session import Place, RefusedError, Session
+from tools.simulate.upkeep import Upkeep
+from tools.simulate.workbody import Step, is_done, next_step, step_patch
+
+_MAIN_RESOURCE = frozenset({Step.ADD_FINALIZER, Step.REMOVE_FINALIZER})
+_GONE = frozenset({404})
+
+
+class WorkAgent:
+    """One cluster's work agent; `run` until cancelled."""
+
+    def __init__(self, context: Context, cluster: str, tls: ssl.SSLContext) -> None:
+        self._context, self._cluster = context, cluster
+        self.session = Session(context.route, tls, tally=context.tally, agent=WORK_AGENT)
+        self._done: set[str] = set()
+        self._upkeep: Upkeep | None = None
+        self._works = Reflector(
+            self.session,
+            Selection(WORKS, namespace=cluster),
+            on_change=self._on_change,
+            rng=context.rng,
+        )
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether the watch has brought its initial events."""
+        return self._works.is_synced
+
+    @property
+    def done_count(self) -> int:
+        """How many works the hub shows as applied and available."""
+        return len(self._done)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether every work the hub has shown is done."""
+        return len(self._done) == len(self._works.objects)
+
+    async def run(self) -> None:
+        """Watch and report."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._upkeep = Upkeep(
+                    group, lambda: self._works.objects, self._advance, rng=self._context.rng
+                )
+                group.create_task(self._works.run())
+        finally:
+            await self.session.close()
+
+    def _on_change(self, name: str) -> None:
+        work = self._works.objects.get(name)
+        if work is not None and is_done(work):
+            self._done.add(name)
+        else:
+            self._done.discard(name)
+        if work is not None and self._upkeep is not None:
+            self._upkeep.wake(name)
+
+    async def _advance(self, work: Obj) -> bool:
+        """Send the next patch of `work`."""
+        step = next_step(work)
+        if step is Step.NOTHING:
+            return False
+        subresource = "" if step in _MAIN_RESOURCE else "status"
+        name = work["metadata"]["name"]
+        place = Place(WORKS, namespace=self._cluster, name=name, subresource=subresource)
+        patch = step_patch(work, step, now=self._context.now_text())
+        try:
+            await self.session.patch(place, patch, expected=_GONE)
+        except RefusedError as error:
+            if error.status != 404:  # 404: deleted meanwhile, the watch will tell
+                raise
+        return True
