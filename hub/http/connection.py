@@ -149,7 +149,11 @@ class ServerConnection(Link):
         super().on_ready(events)
 
     def begin_shutdown(self) -> None:
-        """Take no new requests; end the streams no handler is working on."""
+        """Take no new requests; the open ones go on.
+
+        What has ended goes out before the GOAWAY: python-hyper's clients take no data after one.
+        """
+        self.flush()
         codec = self.server_codec
         if codec is None:
             self.cut("server closing")

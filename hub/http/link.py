@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from hub.http.codec import Codec, Event
-from hub.http.poller import HANGUP, READ, WRITE, Poller
+from hub.http.poller import HANGUP, INPUT, READ, WRITE, Poller
 
 _RECORD_BYTES = 16_384  # one TLS record, what one send takes
 _RECORDS_PER_FLUSH = 16  # then the other connections have their turn
@@ -134,7 +134,7 @@ class Link:
         if self.state is LinkState.OPEN:
             self._watch(READ)
             self.poller.mark(self)
-            self._read(READ)  # the first request may have come with the last handshake message
+            self._read(INPUT)  # the first request may have come with the last handshake message
 
     def flush(self) -> None:
         """Send what the codec has until the socket is full or a turn's worth is out."""
@@ -227,7 +227,7 @@ class Link:
 
     def _read_on(self) -> None:
         if self.state is LinkState.OPEN:
-            self.poller.serve(self, READ)
+            self.poller.serve(self, INPUT)
 
     def _report(self, events: Sequence[Event]) -> None:
         if events and self.state is LinkState.OPEN:

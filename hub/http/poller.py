@@ -13,7 +13,8 @@ from typing import Protocol
 
 import structlog
 
-READ = select.EPOLLIN | select.EPOLLRDHUP
+INPUT = select.EPOLLIN
+READ = INPUT | select.EPOLLRDHUP
 WRITE = select.EPOLLOUT
 HANGUP = select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 _READY_PER_TICK = 256

@@ -238,7 +238,7 @@ class Server:
 
     def _end_streams(self) -> None:
         """End the streams that no handler is working on."""
-        working = set(self._running.values())
+        working = {stream for task, stream in self._running.items() if not task.done()}
         for connection in list(self._connections):
             for stream in list(connection.streams.values()):
                 if stream.is_started and stream not in working:
