@@ -7,7 +7,11 @@ they arrive as plain values.
 import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
+
+
+Http2: TypeAlias = Literal["auto", "ngh2", "h2"]
 
 
 class ConfigError(ValueError):
@@ -34,7 +38,7 @@ class Config:
     """
     auto_accept: bool = False
     """Whether every new ManagedCluster is accepted (once) without a person."""
-    http2: str = "auto"
+    http2: Http2 = "auto"
     """HTTP/2 library: auto, ngh2 or h2."""
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ nothing else.
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,9 +39,10 @@ from hub.http.tls import server_context
 from hub.http.watching import Watching
 from hub.meta import Obj
 from hub.registry.bootstrap import ensure_objects
-from hub.registry.builtin import BUILTIN, EVENT
+from hub.registry.builtin import BUILTIN
 from hub.registry.catalog import Catalog
 from hub.registry.engine import Engine
+from hub.registry.event import EVENT
 from hub.registry.expiry import EventExpiry
 from hub.registry.keeping import load_identity, save_identity
 from hub.registry.lookups import Lookups, follow_rbac
@@ -68,7 +69,7 @@ class Started:
 class _Parts:
     engine: Engine
     authorizer: Authorizer
-    controllers: tuple[tuple[str, Callable[[], Awaitable[None]]], ...]
+    controllers: tuple[tuple[str, Callable[[], Coroutine[None, None, None]]], ...]
     judge: LeaseJudge
     alarms: Alarms
 

@@ -12,7 +12,7 @@ import click
 import uvloop
 
 from hub.clock import SystemClock
-from hub.config import Config, ConfigError
+from hub.config import Config, ConfigError, Http2
 from hub.server import Started, run_hub
 from hub.store import StoreError
 from snapshot.errors import Fenced, SnapshotError
@@ -64,7 +64,7 @@ def serve(
     object_store: str,
     auto_approve_users: str,
     auto_accept: bool,
-    http2: str,
+    http2: Http2,
     log_level: str,
 ) -> None:
     """Run a hub until SIGTERM or SIGINT."""
@@ -105,7 +105,9 @@ async def _serve(config: Config) -> None:
 
 def _greet(started: Started) -> None:
     """Tell whoever started the hub where to go next."""
-    click.echo(f"hublet serves {started.url}  ({started.start_kind} start, {started.seconds:.2f} s)")
+    click.echo(
+        f"hublet serves {started.url}  ({started.start_kind} start, {started.seconds:.2f} s)"
+    )
     click.echo(f"  export KUBECONFIG={started.kubeconfig.resolve()}")
     click.echo("  kubectl get managedclusters")
     click.echo("  hublet simulate --kubeconfig $KUBECONFIG --clusters 10")

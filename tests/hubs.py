@@ -1,0 +1,278 @@
+"""Hubs for tests: in this process (fast, inspectable) and as a subprocess (to be killed).
+
+Both are whole hubs: store, TLS, RBAC, controllers. `Api` is a small client of one identity over the
+real wire.
+"""
+
+import asyncio
+import base64
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+import yaml
+
+from hub.clock import SystemClock
+from hub.config import Config, Http2
+from hub.http.client import Client
+from hub.http.tls import client_context
+from hub.meta import Obj
+from hub.meta.codec.json import decode, encode
+from hub.server import Started, run_hub
+
+MERGE = "application/merge-patch+json"
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(slots=True)
+class Answer:
+    """A response, its body decoded on demand."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def obj(self) -> Obj:
+        return decode(self.body)
+
+
+class Api:
+    """One identity's way to a hub: HTTP/2, client certificate or bearer token."""
+
+    def __init__(self, client: Client, *, token: str = "") -> None:
+        self._client, self._token = client, token
+
+    @classmethod
+    def from_kubeconfig(cls, path: Path) -> Self:
+        """Use the certificate or token in a kubeconfig."""
+        config = yaml.safe_load(path.read_text())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        return cls.connect(
+            cluster["server"],
+            ca=_unbase64(cluster["certificate-authority-data"]),
+            cert=_unbase64(user["client-certificate-data"]) if "client-key-data" in user else None,
+            key=_unbase64(user["client-key-data"]) if "client-key-data" in user else None,
+            token=user.get("token", ""),
+        )
+
+    @classmethod
+    def connect(
+        cls,
+        server: str,
+        *,
+        ca: bytes,
+        cert: bytes | None = None,
+        key: bytes | None = None,
+        token: str = "",
+    ) -> Self:
+        parts = urlsplit(server)
+        assert parts.hostname
+        assert parts.port
+        return cls(Client(parts.hostname, parts.port, client_context(ca, cert, key)), token=token)
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: Obj | bytes | None = None,
+        *,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> Answer:
+        """Send one request and return the answer, whatever its status."""
+        headers = [("accept", accept)]
+        if self._token:
+            headers.append(("authorization", f"Bearer {self._token}"))
+        data = body if isinstance(body, bytes) else b"" if body is None else encode(body)
+        if body is not None:
+            headers.append(("content-type", content_type))
+        answer = await self._client.request(method, path, headers, body=data, timeout_s=20)
+        return Answer(answer.status, answer.headers, answer.body)
+
+    async def get(self, path: str) -> Obj:
+        """GET, which must succeed."""
+        answer = await self.call("GET", path)
+        assert answer.status == 200, answer.body
+        return answer.obj()
+
+    async def create(self, path: str, obj: Obj) -> Obj:
+        """POST, which must succeed."""
+        answer = await self.call("POST", path, obj)
+        assert answer.status == 201, answer.body
+        return answer.obj()
+
+    async def patch(self, path: str, patch: Obj) -> Obj:
+        """PATCH (merge), which must succeed."""
+        answer = await self.call("PATCH", path, patch, content_type=MERGE)
+        assert answer.status == 200, answer.body
+        return answer.obj()
+
+    @contextlib.asynccontextmanager
+    async def watch(self, path: str) -> AsyncIterator["Watch"]:
+        """Open a watch (the path carries its query)."""
+        headers = [("accept", "application/json")]
+        if self._token:
+            headers.append(("authorization", f"Bearer {self._token}"))
+        async with self._client.stream("GET", path, headers) as stream:
+            yield Watch(stream.status, aiter(stream))
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+@dataclass(slots=True)
+class Watch:
+    """The events of one watch stream."""
+
+    status: int
+    _chunks: AsyncIterator[bytes]
+    _rest: bytes = field(default=b"")
+
+    async def next(self, timeout_s: float = 10.0) -> Obj:
+        """Return the next event; StopAsyncIteration at a clean end."""
+        async with asyncio.timeout(timeout_s):
+            while b"\n" not in self._rest:
+                self._rest += await anext(self._chunks)
+        line, self._rest = self._rest.split(b"\n", 1)
+        return decode(line)
+
+
+def _unbase64(text: str) -> bytes:
+    return base64.b64decode(text)
+
+
+@dataclass(slots=True)
+class InProcess:
+    """A hub running on this event loop."""
+
+    url: str
+    kubeconfig: Path
+    start_kind: str
+    admin: Api
+    data_dir: Path
+
+
+@contextlib.asynccontextmanager
+async def running_hub(
+    data_dir: Path,
+    *,
+    port: int = 0,
+    object_store: str = "",
+    key_file: Path | None = None,
+    auto_accept: bool = False,
+    auto_approve_users: tuple[str, ...] = (),
+    http2: Http2 = "auto",
+) -> AsyncIterator[InProcess]:
+    """Run a hub for the length of the block, and stop it cleanly."""
+    config = Config(
+        data_dir=data_dir,
+        listen=f"127.0.0.1:{port}",
+        object_store=object_store,
+        key_file=key_file,
+        auto_accept=auto_accept,
+        auto_approve_users=auto_approve_users,
+        http2=http2,
+    )
+    stop = asyncio.Event()
+    started: asyncio.Future[Started] = asyncio.get_running_loop().create_future()
+    run = asyncio.ensure_future(
+        run_hub(config, SystemClock(), stop=stop, on_started=started.set_result)
+    )
+    run.add_done_callback(lambda _: started.done() or started.cancel())
+    try:
+        told = await started
+    except asyncio.CancelledError:
+        await run  # it ended before it started: show why
+        raise
+    admin = Api.from_kubeconfig(told.kubeconfig)
+    try:
+        yield InProcess(told.url, told.kubeconfig, told.start_kind, admin, data_dir)
+    finally:
+        await admin.close()
+        stop.set()
+        await run
+
+
+class HubProcess:
+    """A hub in a process of its own, to be killed and started again."""
+
+    def __init__(
+        self, data_dir: Path, port: int, *flags: str, env: dict[str, str] | None = None
+    ) -> None:
+        self.data_dir, self.port = data_dir, port
+        self._flags, self._env = flags, {**os.environ, **(env or {})}
+        self._process: subprocess.Popen[bytes] | None = None
+        self.log = data_dir.with_name(f"{data_dir.name}.log")
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.data_dir / "admin.kubeconfig"
+
+    def start(self, timeout_s: float = 20.0) -> float:
+        """Start and wait until it says where it serves; return the seconds it took."""
+        began = time.monotonic()
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "tools.hublet",
+                    "serve",
+                    "--data-dir",
+                    str(self.data_dir),
+                    "--listen",
+                    f"127.0.0.1:{self.port}",
+                    *self._flags,
+                ],
+                cwd=ROOT,
+                env=self._env,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert b"hublet serves" in line, self.log.read_text()[-2000:]
+        assert time.monotonic() - began < timeout_s
+        return time.monotonic() - began
+
+    def kill(self) -> None:
+        """SIGKILL, as a lost machine."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """SIGTERM; return the exit code."""
+        return self._end(signal.SIGTERM)
+
+    def wait(self, timeout_s: float = 20.0) -> int:
+        """Wait for the process to end by itself; return the exit code."""
+        assert self._process is not None
+        code = self._process.wait(timeout_s)
+        self._close()
+        return code
+
+    def _end(self, number: signal.Signals) -> int:
+        assert self._process is not None
+        self._process.send_signal(number)
+        return self.wait()
+
+    def _close(self) -> None:
+        if self._process is not None and self._process.stdout is not None:
+            self._process.stdout.close()
+        self._process = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self.kill()
