@@ -229,9 +229,7 @@ class Chain:
             blob = self.remote.get(HEAD)
         except ObjectMissing:
             return None
-        head = decode_head(blob.data)
-        check_seal(head, self.key)
-        return _Held(head, blob.etag)
+        return _Held(check_seal(decode_head(blob.data), self.key), blob.etag)
 
     def _check_writer(self) -> None:
         if not self._is_writer:
@@ -299,4 +297,4 @@ class Chain:
 
 def _says_the_same(found: Head, new: Head) -> bool:
     """Whether two versions of HEAD differ in nothing but when and by which try they came."""
-    return new == msgspec.structs.replace(found, nonce=new.nonce, time=new.time, seal=new.seal)
+    return new == msgspec.structs.replace(found, nonce=new.nonce, time=new.time)

@@ -85,6 +85,7 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """The writer has stopped in good order and will write no more in this epoch."""
     fork: Fork | None
     seal: str = ""
+    """On the wire only."""
 
     @property
     def segments(self) -> tuple[SegmentRef, ...]:
@@ -137,12 +138,13 @@ def check_key(head: Head, key: HubKey) -> None:
         )
 
 
-def check_seal(head: Head, key: HubKey) -> None:
-    """Raise `HeadCorrupt` unless HEAD was sealed with `key` and is as it was then."""
+def check_seal(head: Head, key: HubKey) -> Head:
+    """Return HEAD without its seal if `key` sealed it as it is; else raise `HeadCorrupt`."""
     check_key(head, key)
     bare = msgspec.structs.replace(head, seal="")
     if head_mac(msgspec.json.encode(bare), key) != head.seal:
         raise HeadCorrupt("its seal is broken: somebody edited it", op="read", object="HEAD")
+    return bare
 
 
 def _contradiction(head: Head) -> str:
