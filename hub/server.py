@@ -1,26 +1,28 @@
 """The composition root: builds one hub from a configuration and runs it until it is told to stop.
 
-Owns the order of a start: key, store, arbiter and epoch, identity, default objects, rights, Leases,
-and only then the listener; and of a stop: listener, controllers, last segment, store. It decides
-nothing else.
+Owns the order of a start: store, arbiter and epoch, identity, default objects, rights, Leases, and
+only then the listener; and of a stop: watches, listener, last segment, store. It decides nothing
+else.
 """
 
 import asyncio
 import os
+import socket
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import structlog
 from prometheus_client import CollectorRegistry, Gauge
 
-import hub.http.transport
 from hub.auth.authenticate import Authenticator
 from hub.auth.authority import serving_names
 from hub.auth.identity import HubIdentity, create_identity
-from hub.auth.kubeconfig import Access, Credential, render_kubeconfig
+from hub.auth.kubeconfig import Access, Credential, render_cluster_info, render_kubeconfig
 from hub.auth.rbac import Authorizer
 from hub.auth.tokens import ServiceAccountTokens
+from hub.backup.history import History
 from hub.backup.runner import Backup, open_backup
 from hub.clock import Clock
 from hub.config import Config
@@ -36,6 +38,7 @@ from hub.http.app import Api, Services
 from hub.http.health import Health
 from hub.http.info import RequestInfo
 from hub.http.tls import server_context
+from hub.http.transport import Server, serve
 from hub.http.watching import Watching
 from hub.meta import Obj
 from hub.registry.bootstrap import ensure_objects
@@ -47,31 +50,28 @@ from hub.registry.expiry import EventExpiry
 from hub.registry.keeping import load_identity, save_identity
 from hub.registry.lookups import Lookups, follow_rbac
 from hub.registry.watch import Alarms
-from hub.store import HubKey, Store, create_hub_key, load_hub_key
+from hub.store import Store
 
 _log = structlog.get_logger("hub.server")
 VERSION = "0.1.0"
 KUBERNETES_VERSION = ("1", "35")
 _STOP_GRACE_S = 5.0
 
+Task: TypeAlias = tuple[str, Callable[[], Coroutine[None, None, None]]]
+"""A name and something that runs until it is cancelled."""
+
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What a started hub tells whoever started it."""
+    """What a started hub tells whoever started it.
+
+    `start_kind`: local (no object store), empty, continue or restored.
+    """
 
     url: str
     kubeconfig: Path
     start_kind: str
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    engine: Engine
-    authorizer: Authorizer
-    controllers: tuple[tuple[str, Callable[[], Coroutine[None, None, None]]], ...]
-    judge: LeaseJudge
-    alarms: Alarms
 
 
 async def run_hub(
@@ -83,78 +83,157 @@ async def run_hub(
 ) -> None:
     """Run a hub until `stop` is set.
 
-    :raises StoreError: the directory cannot be opened
-    :raises SnapshotError: the arbiter refuses, the bucket cannot be read, or another hub has taken
-        the epoch (Fenced)
+    Raises `StoreError` when the directory cannot be opened, and `SnapshotError` when the arbiter
+    refuses, the bucket cannot be read, or (`Fenced`, in an exception group) another hub has taken
+    the prefix.
     """
     began = clock.monotonic_s()
-    hub_key = _hub_key(config, clock)
+    config = _with_port(config)
     metrics = CollectorRegistry()
-    store, backup = await open_backup(config, clock, hub_key=hub_key, metrics=metrics)
+    store, backup = await open_backup(config, clock, metrics=metrics)
     try:
-        await _run(
-            config,
-            clock,
-            store,
-            backup,
-            metrics=metrics,
-            stop=stop,
-            on_started=on_started,
-            began=began,
+        identity = load_identity(store) or await _new_identity(config, clock, store)
+        await backup.take_over(identity.hub_id)
+        identity = await _fit_leaf(config, clock, store, identity)
+        hub = _Hub(config, clock, store, backup, identity)
+        server = await hub.open(metrics, stop)
+        started = Started(
+            url=config.public_url(server.port),
+            kubeconfig=hub.write_kubeconfig(),
+            start_kind=backup.start_kind,
+            seconds=clock.monotonic_s() - began,
         )
+        on_started(started)
+        _log.info("hub_started", url=started.url, start=started.start_kind, rev=store.revision)
+        try:
+            await _run_beside(hub.tasks, stop)
+        finally:
+            hub.engine.watches.close_all()
+            await server.close(_STOP_GRACE_S)
+            await backup.finish()
     finally:
         await store.close()
 
 
-def _hub_key(config: Config, clock: Clock) -> HubKey:
-    path = config.hub_key_path()
-    if path.exists() or (config.data_dir.is_dir() and any(config.data_dir.iterdir())):
-        return load_hub_key(path, outside=config.data_dir)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return create_hub_key(path, token=clock.token, outside=config.data_dir)
+class _Hub:
+    """The parts of one hub, wired."""
+
+    def __init__(
+        self, config: Config, clock: Clock, store: Store, backup: Backup, identity: HubIdentity
+    ) -> None:
+        self._config, self._clock, self._backup = config, clock, backup
+        self._identity = identity
+        self._catalog = Catalog((*BUILTIN, *FLEET))
+        self.engine = Engine(store, self._catalog, clock)
+        self._authorizer = Authorizer()
+        self._alarms = Alarms()
+        self._judge = LeaseJudge(self.engine, clock)
+        follow_rbac(self.engine, self._authorizer)
+        install_admission(self.engine, self._authorizer)
+        backup.follow(self._catalog)
+        self.tasks = self._tasks(store)
+
+    def _tasks(self, store: Store) -> tuple[Task, ...]:
+        config, clock, engine = self._config, self._clock, self.engine
+        approver = Approver(engine, self._authorizer, bootstrap_users=config.auto_approve_users)
+        return (
+            ("namespace", NamespaceController(engine, self._catalog).run),
+            ("approval", approver.run),
+            ("signer", Signer(engine, self._identity.client_ca, clock).run),
+            ("registration", Registration(engine, clock, auto_accept=config.auto_accept).run),
+            ("leases", self._judge.run),
+            ("sets", Sets(engine, clock).run),
+            ("events", EventExpiry(engine, EVENT, clock).run),
+            ("backup", self._backup.run),
+            ("history", History(store, self._backup, clock).run),
+            ("alarms", self._tick),
+        )
+
+    async def open(self, metrics: CollectorRegistry, stop: asyncio.Event) -> Server:
+        """Bring the state into the shape that clients may see, then listen."""
+        await ensure_objects(self.engine, cluster_info=render_cluster_info(self._access()))
+        await self._judge.refresh_all()
+        identity = self._identity
+        tls = server_context(
+            identity.leaf.cert_pem.encode(),
+            identity.leaf.key_pem.encode(),
+            identity.client_ca.cert_pem.encode(),
+        )
+        host, port = self._config.address()
+        api = Api(self._services(metrics, stop))
+        return await serve(
+            api.handle,
+            host=host,
+            port=port,
+            tls=tls,
+            http2_codec=self._config.http2,
+            clock=self._clock,
+        )
+
+    def _services(self, metrics: CollectorRegistry, stop: asyncio.Event) -> Services:
+        engine, identity, clock = self.engine, self._identity, self._clock
+        lookups = Lookups(engine)
+        tokens = ServiceAccountTokens(
+            identity.signing_key_pem, identity.issuer, find_uid=lookups.find_uid, new_id=clock.uid
+        )
+
+        def refusal(_info: RequestInfo | None = None) -> str:
+            return "the hub is stopping" if stop.is_set() else self._backup.refusal()
+
+        _export(metrics, engine)
+        return Services(
+            engine=engine,
+            catalog=self._catalog,
+            authenticator=Authenticator(tokens, find_secret=lookups.find_secret),
+            authorizer=self._authorizer,
+            tokens=tokens,
+            watching=Watching(engine, self._alarms),
+            health=Health(live={"ping": lambda: ""}, ready={"serving": refusal}, metrics=metrics),
+            clock=clock,
+            version=_version(),
+            url=self._access().server,
+            refusal=refusal,
+        )
+
+    def _access(self) -> Access:
+        url = self._config.public_url(self._config.address()[1])
+        return Access(url, self._identity.serving_ca.cert_pem, self._identity.context_cluster)
+
+    def write_kubeconfig(self) -> Path:
+        """Write ``admin.kubeconfig`` with a fresh client certificate; return its path."""
+        admin = Credential("admin", client=self._identity.mint_admin(self._clock.now()))
+        path = self._config.data_dir / "admin.kubeconfig"
+        fresh = path.with_suffix(".new")
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(render_kubeconfig(self._access(), admin))
+        fresh.replace(path)
+        return path
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(1.0)
+            self._alarms.run(self._clock.monotonic_s())
 
 
-async def _run(
-    config: Config,
-    clock: Clock,
-    store: Store,
-    backup: Backup,
-    *,
-    metrics: CollectorRegistry,
-    stop: asyncio.Event,
-    on_started: Callable[[Started], None],
-    began: float,
-) -> None:
-    catalog = Catalog((*BUILTIN, *FLEET))
-    engine = Engine(store, catalog, clock)
-    identity = load_identity(store) or await _new_identity(config, clock, store)
-    await backup.take_over(identity.hub_id)
-    backup.follow(catalog)
-    identity = await _fit_leaf(config, clock, store, identity)
-    parts = _build(config, clock, engine, catalog, identity)
-    services = _services(
-        config, clock, parts, catalog, identity, backup, metrics=metrics, stop=stop
-    )
-    await _prepare(config, engine, parts, identity)
-    tls = server_context(
-        identity.leaf.cert_pem.encode(),
-        identity.leaf.key_pem.encode(),
-        identity.client_ca.cert_pem.encode(),
-    )
+async def _run_beside(tasks: tuple[Task, ...], stop: asyncio.Event) -> None:
+    """Run everything that runs beside serving until `stop`; the first failure ends them all."""
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(run(), name=name) for name, run in tasks]
+        await stop.wait()
+        for task in running:
+            task.cancel()
+
+
+def _with_port(config: Config) -> Config:
+    """Return the configuration with a real port in place of 0: certificates and URLs carry it."""
     host, port = config.address()
-    server = await hub.http.transport.serve(
-        Api(services).handle, host=host, port=port, tls=tls, http2_codec=config.http2, clock=clock
-    )
-    url = config.public_url(server.port)
-    kubeconfig = _write_kubeconfig(config, clock, identity, url)
-    on_started(Started(url, kubeconfig, backup.start_kind, clock.monotonic_s() - began))
-    _log.info("hub_started", url=url, start=backup.start_kind, revision=store.revision)
-    try:
-        await _until_stopped(parts, backup, stop, clock)
-    finally:
-        engine.watches.close_all()
-        await server.close(_STOP_GRACE_S)
-        await backup.finish()
+    if port:
+        return config
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.bind((host, 0))
+        return replace(config, listen=f"{host}:{probe.getsockname()[1]}")
 
 
 async def _new_identity(config: Config, clock: Clock, store: Store) -> HubIdentity:
@@ -176,66 +255,18 @@ async def _fit_leaf(
     return identity
 
 
-def _build(
-    config: Config, clock: Clock, engine: Engine, catalog: Catalog, identity: HubIdentity
-) -> _Parts:
-    authorizer = Authorizer()
-    follow_rbac(engine, authorizer)
-    install_admission(engine, authorizer)
-    judge = LeaseJudge(engine, clock)
-    controllers = (
-        ("namespace", NamespaceController(engine, catalog).run),
-        ("approval", Approver(engine, authorizer, bootstrap_users=config.auto_approve_users).run),
-        ("signer", Signer(engine, identity.client_ca, clock).run),
-        ("registration", Registration(engine, clock, auto_accept=config.auto_accept).run),
-        ("leases", judge.run),
-        ("sets", Sets(engine, clock).run),
-        ("events", EventExpiry(engine, EVENT, clock).run),
-    )
-    return _Parts(engine, authorizer, controllers, judge, Alarms())
-
-
-def _services(
-    config: Config,
-    clock: Clock,
-    parts: _Parts,
-    catalog: Catalog,
-    identity: HubIdentity,
-    backup: Backup,
-    *,
-    metrics: CollectorRegistry,
-    stop: asyncio.Event,
-) -> Services:
-    lookups = Lookups(parts.engine)
-    tokens = ServiceAccountTokens(
-        identity.signing_key_pem, identity.issuer, find_uid=lookups.find_uid, new_id=clock.uid
-    )
-
-    def refusal(_info: RequestInfo) -> str:
-        return "the hub is stopping" if stop.is_set() else backup.refusal()
-
-    health = Health(
-        live={"ping": lambda: ""},
-        ready={"serving": lambda: refusal(RequestInfo("GET", "/", {}, "get"))},
-        metrics=metrics,
-    )
+def _export(metrics: CollectorRegistry, engine: Engine) -> None:
+    """Export what the parts know of themselves."""
     watches = Gauge("hublet_watch_count", "Open watches.", registry=metrics)
-    watches.set_function(lambda: len(parts.engine.watches))
+    watches.set_function(lambda: len(engine.watches))
     revision = Gauge("hublet_store_revision", "Highest visible revision.", registry=metrics)
-    revision.set_function(lambda: parts.engine.store.revision)
-    return Services(
-        engine=parts.engine,
-        catalog=catalog,
-        authenticator=Authenticator(tokens, find_secret=lookups.find_secret),
-        authorizer=parts.authorizer,
-        tokens=tokens,
-        watching=Watching(parts.engine, parts.alarms),
-        health=health,
-        clock=clock,
-        version=_version(),
-        url=config.public_url(config.address()[1]),
-        refusal=refusal,
-    )
+    revision.set_function(lambda: engine.store.revision)
+    objects = Gauge("hublet_store_objects", "Durable objects.", registry=metrics)
+    objects.set_function(lambda: engine.store.position.count)
+    size = Gauge("hublet_store_file_bytes", "Size of the data file.", registry=metrics)
+    size.set_function(lambda: engine.store.stats().file_bytes)
+    log = Gauge("hublet_store_log_entries", "Changes kept for watches.", registry=metrics)
+    log.set_function(lambda: engine.store.stats().log_entries)
 
 
 def _version() -> Obj:
@@ -251,41 +282,3 @@ def _version() -> Obj:
         "compiler": "",
         "platform": "linux/amd64",
     }
-
-
-async def _prepare(config: Config, engine: Engine, parts: _Parts, identity: HubIdentity) -> None:
-    """Bring the state into the shape that clients may see, before anyone can ask."""
-    _, port = config.address()
-    access = Access(config.public_url(port), identity.serving_ca.cert_pem, identity.context_cluster)
-    # a kubeconfig needs a user; a bootstrap token takes the place of this one
-    anonymous = render_kubeconfig(access, Credential("anonymous", token="none"))  # noqa: S106  no secret
-    await ensure_objects(engine, anonymous_kubeconfig=anonymous)
-    await parts.judge.refresh_all()
-
-
-def _write_kubeconfig(config: Config, clock: Clock, identity: HubIdentity, url: str) -> Path:
-    access = Access(url, identity.serving_ca.cert_pem, identity.context_cluster)
-    text = render_kubeconfig(access, Credential("admin", client=identity.mint_admin(clock.now())))
-    path = config.data_dir / "admin.kubeconfig"
-    fresh = path.with_suffix(".new")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
-    fresh.replace(path)
-    return path
-
-
-async def _until_stopped(parts: _Parts, backup: Backup, stop: asyncio.Event, clock: Clock) -> None:
-    """Run everything that runs beside serving; the first failure ends them all."""
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(run(), name=name) for name, run in parts.controllers]
-        tasks.append(group.create_task(backup.run(), name="backup"))
-        tasks.append(group.create_task(_tick(parts.alarms, clock), name="alarms"))
-        await stop.wait()
-        for task in tasks:
-            task.cancel()
-
-
-async def _tick(alarms: Alarms, clock: Clock) -> None:
-    while True:
-        await asyncio.sleep(1.0)
-        alarms.run(clock.monotonic_s())

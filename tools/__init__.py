@@ -1,0 +1,1 @@
+"""The command lines: `hublet`, `hub-restore`, and what the repository itself needs."""

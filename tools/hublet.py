@@ -7,24 +7,28 @@ import asyncio
 import signal
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import click
 import uvloop
 
+from hub.auth.errors import AuthError
 from hub.clock import SystemClock
 from hub.config import Config, ConfigError, Http2
 from hub.server import Started, run_hub
 from hub.store import StoreError
 from snapshot.errors import Fenced, SnapshotError
+from tools.demo import demo
 from tools.logs import configure_logs
+from tools.simulate.cli import simulate
 
-EXIT_CONFIG, EXIT_STORE, EXIT_FENCED = 2, 3, 75
+EXIT_OS, EXIT_CONFIG, EXIT_STORE, EXIT_FENCED = 1, 2, 11, 75
 
 
 @click.group(context_settings={"auto_envvar_prefix": "HUBLET", "show_default": True})
 @click.version_option(package_name="hublet")
 def main() -> None:
-    """A compact multi-cluster hub: one process, one file, one bucket."""
+    """Serve a compact multi-cluster hub: one process, one file, one bucket."""
 
 
 @main.command()
@@ -84,15 +88,21 @@ def serve(
         _fail(EXIT_CONFIG, str(error))
     try:
         uvloop.run(_serve(config))
-    except* Fenced as group:
-        error = _first(group)
-        _fail(EXIT_FENCED, str(error), getattr(error, "hint", ""))
-    except* SnapshotError as group:
-        error = _first(group)
-        code = error.exit_code if isinstance(error, SnapshotError) else 1
-        _fail(code, str(error), getattr(error, "hint", ""))
-    except* StoreError as group:
-        _fail(EXIT_STORE, str(_first(group)))
+    except (BaseExceptionGroup, SnapshotError, StoreError, AuthError, OSError) as error:
+        _explain(_first(error))
+
+
+def _explain(error: BaseException) -> None:
+    """End with the exit code of a known failure; anything else is a bug and shows its traceback."""
+    if isinstance(error, Fenced):
+        _fail(EXIT_FENCED, str(error), error.hint)
+    if isinstance(error, SnapshotError):
+        _fail(error.exit_code, str(error), error.hint)
+    if isinstance(error, StoreError | AuthError):
+        _fail(EXIT_STORE, str(error))
+    if isinstance(error, OSError):
+        _fail(EXIT_OS, str(error), "check --listen, --data-dir and the space on the volume")
+    raise error
 
 
 async def _serve(config: Config) -> None:
@@ -114,19 +124,22 @@ def _greet(started: Started) -> None:
     sys.stdout.flush()
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found
+def _first(error: BaseException) -> BaseException:
+    """Return the failure that ended a task group, the innermost of the first."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
-def _fail(code: int, message: str, hint: str = "") -> None:
+def _fail(code: int, message: str, hint: str = "") -> NoReturn:
     click.echo(f"error: {message}", err=True)
     if hint:
         click.echo(f"hint: {hint}", err=True)
     sys.exit(code)
 
+
+main.add_command(simulate)
+main.add_command(demo)
 
 if __name__ == "__main__":
     main()

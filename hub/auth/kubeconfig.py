@@ -59,6 +59,20 @@ def render_kubeconfig(access: Access, credential: Credential, *, namespace: str 
     return yaml.safe_dump(config, sort_keys=False, width=2**20)
 
 
+def render_cluster_info(access: Access) -> str:
+    """Return the kubeconfig that joining clusters read from kube-public/cluster-info: no users."""
+    cluster = {
+        "server": access.server,
+        "certificate-authority-data": _base64(access.ca_pem),
+    }
+    config: Obj = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "", "cluster": cluster}],
+    }
+    return yaml.safe_dump(config, sort_keys=False, width=2**20)
+
+
 def _user(credential: Credential) -> Obj:
     if credential.client is None:
         return {"token": credential.token}

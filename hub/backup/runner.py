@@ -1,5 +1,4 @@
-"""Shipping beside serving: every durable change reaches the bucket, and a hub that lost its prefix
-stops.
+"""Shipping beside serving: every durable change reaches the bucket.
 
 Owns *when* a segment is cut: at once for a protected creation, else 100 ms after the last change
 and at most a second after the first; a heartbeat on HEAD when nothing happens, so that a fenced hub
@@ -15,7 +14,7 @@ import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -30,20 +29,24 @@ from hub.store import (
     Op,
     Revision,
     Store,
+    create_hub_key,
     decode_key,
     has_store,
+    load_hub_key,
 )
 from snapshot.arbiter import Continue, Create, Refuse, TakeClaim
 from snapshot.chain import Chain
-from snapshot.errors import SnapshotError, StartRefused
+from snapshot.errors import ObjectMissing, SnapshotError, StartRefused
 from snapshot.head import Head
+from snapshot.layout import HEAD
 from snapshot.local import LocalState, load_state, save_state
-from snapshot.remote import open_remote
+from snapshot.remote import Remote, open_remote
 from snapshot.ship import Shipped, ship, ship_full
 from snapshot.start import arbitrate, begin, remember
 
 _log = structlog.get_logger("hub.backup")
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
 
 DEBOUNCE_S, MAX_WAIT_S = 0.1, 1.0
 HEARTBEAT_S = 30.0
@@ -79,8 +82,7 @@ class Backup:
     # ---------------------------------------------------------------- starting
 
     async def take_over(self, hub_id: str) -> None:
-        """Become the writer of the prefix, and raise the revisions above all that were ever handed
-        out.
+        """Become the writer of the prefix; revisions go on above all that were ever handed out.
 
         :raises SnapshotError: the arbiter refuses, or the bucket does not answer
         """
@@ -125,12 +127,16 @@ class Backup:
         return kind is None or kind.is_protected
 
     def _unshipped(self) -> int:
-        """Return how many revisions lie between the last durable one and the last one in the
-        bucket.
-        """
+        """Return how far the bucket is behind the last durable revision."""
         if self._chain is None or not self._is_writer:
             return 0
         return max(0, self._store.position.revision - self._chain.head.rev)
+
+    def shipped_revision(self) -> Revision:
+        """Return up to where the log is no longer needed for shipping."""
+        if self._chain is None:
+            return self._store.position.revision
+        return Revision(self._chain.head.rev if self._is_writer else 0)
 
     def refusal(self) -> str:
         """Return why the hub must not answer, "" when it may."""
@@ -185,9 +191,7 @@ class Backup:
                 return
 
     async def _ship_what_is_due(self) -> None:
-        """Cut and commit what is due; when nothing changed, make sure that the prefix is still
-        ours.
-        """
+        """Cut and commit what is due; without a change, make sure that the prefix is still ours."""
         self._dirty.clear()
         self._urgent.clear()
         shipped = await self._in_worker(self._ship)
@@ -216,7 +220,10 @@ class Backup:
             raise ValueError("there is no object store")
         return self._chain
 
-    async def _in_worker(self, function: Callable[..., _T], *args: object, **kwargs: object) -> _T:
+    async def _in_worker(
+        self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs
+    ) -> _T:
+        """Run what blocks on disk and network, one at a time, beside the loop."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
             self._worker, functools.partial(function, *args, **kwargs)
@@ -225,8 +232,9 @@ class Backup:
     # ---------------------------------------------------------------- stopping
 
     async def finish(self) -> None:
-        """Ship the rest and release the prefix; a bucket that does not answer does not hold up the
-        stop.
+        """Ship the rest and release the prefix.
+
+        A bucket that does not answer is reported and does not hold up the stop.
         """
         if self._chain is not None and self._is_writer and not self._fenced:
             try:
@@ -241,21 +249,48 @@ class Backup:
 
 
 async def open_backup(
-    config: Config, clock: Clock, *, hub_key: HubKey, metrics: CollectorRegistry
+    config: Config, clock: Clock, *, metrics: CollectorRegistry
 ) -> tuple[Store, Backup]:
     """Open the data directory, unless the prefix says that it must not be.
 
-    :raises StoreError: the directory cannot be opened
-    :raises SnapshotError: the directory is empty and the prefix holds a hub; the bucket cannot be
-        read
+    Raises `StoreError` when the directory cannot be opened; `SnapshotError` when it is empty and
+    the prefix holds a hub, or the bucket cannot be read.
     """
+    is_new = not has_store(config.data_dir)
+    remote = open_remote(config.object_store) if config.object_store else None
+    if remote is not None and is_new and not config.hub_key_path().exists():
+        await asyncio.to_thread(_refuse_without_key, remote, config)
+    hub_key = _hub_key(config, clock, can_create=is_new)
     chain = None
-    if config.object_store:
-        chain = Chain(open_remote(config.object_store), hub_key, clock=clock)
-        if not has_store(config.data_dir):
+    if remote is not None:
+        chain = Chain(remote, hub_key, clock=clock)
+        if is_new:
             await asyncio.to_thread(_refuse_foreign, chain, config.data_dir)
     store = Store.open(config.data_dir, hub_key=hub_key, clock=clock)
     return store, Backup(config, clock, store, chain=chain, metrics=metrics)
+
+
+def _hub_key(config: Config, clock: Clock, *, can_create: bool) -> HubKey:
+    path = config.hub_key_path()
+    if path.exists() or not can_create:
+        return load_hub_key(path, outside=config.data_dir)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return create_hub_key(path, token=clock.token, outside=config.data_dir)
+
+
+def _refuse_without_key(remote: Remote, config: Config) -> None:
+    """Refuse to make a new key for a prefix that was written under another."""
+    try:
+        remote.get(HEAD)
+    except ObjectMissing:
+        return
+    raise StartRefused(
+        f"the data directory is empty, there is no key file {config.hub_key_path()}, and the "
+        "prefix holds a hub",
+        op="start",
+        hint="give the hub its key with --key-file and run: hub-restore restore --object-store URL "
+        "--data-dir NEWDIR --key-file KEY; or give a new hub a prefix of its own",
+    )
 
 
 def _refuse_foreign(chain: Chain, directory: Path) -> None:

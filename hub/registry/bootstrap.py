@@ -25,10 +25,11 @@ NAMESPACES = ("default", "kube-system", "kube-public", BOOTSTRAP_NAMESPACE)
 _RBAC = {kind.kind: kind for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING)}
 
 
-async def ensure_objects(engine: Engine, *, anonymous_kubeconfig: str) -> None:
+async def ensure_objects(engine: Engine, *, cluster_info: str) -> None:
     """Create what is missing.
 
-    `anonymous_kubeconfig` tells joining clusters the URL and CA (kube-public/cluster-info).
+    `cluster_info` is the kubeconfig that tells joining clusters the URL and the CA
+    (kube-public/cluster-info); it is brought up to date.
     """
     for name in NAMESPACES:
         await ensure(engine, NAMESPACE, {"metadata": {"name": name}})
@@ -36,11 +37,12 @@ async def ensure_objects(engine: Engine, *, anonymous_kubeconfig: str) -> None:
         await _ensure_default(engine, obj)
     account = {"metadata": {"name": BOOTSTRAP_ACCOUNT, "namespace": BOOTSTRAP_NAMESPACE}}
     await ensure(engine, SERVICE_ACCOUNT, account)
-    info = {
-        "metadata": {"name": "cluster-info", "namespace": "kube-public"},
-        "data": {"kubeconfig": anonymous_kubeconfig},
-    }
-    await ensure(engine, CONFIG_MAP, info)
+    data = {"kubeconfig": cluster_info}
+    meta = {"name": "cluster-info", "namespace": "kube-public"}
+    await ensure(engine, CONFIG_MAP, {"metadata": meta, "data": data})
+    await engine.modify(
+        CONFIG_MAP, meta["name"], lambda obj: {**obj, "data": data}, namespace=meta["namespace"]
+    )
 
 
 async def ensure(engine: Engine, kind: Kind, obj: Obj) -> None:
