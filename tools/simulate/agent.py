@@ -23,6 +23,12 @@ class Agent:
         self._work: WorkAgent | None = None
 
     @property
+    def is_connected(self) -> bool:
+        """Whether both connections have answered and are not lost."""
+        agents = (self._registration, self._work)
+        return all(agent is not None and not agent.session.is_lost for agent in agents)
+
+    @property
     def is_joined(self) -> bool:
         """Whether the hub shows it as joined, to its own agent."""
         return self._registration is not None and self._registration.is_joined

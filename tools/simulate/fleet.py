@@ -67,6 +67,7 @@ class Fleet:
         self._pending: list[Agent] = []
         self._began_s = time.monotonic()
         self._steady_s = 0.0
+        self._connected_at_end = 0
         self._problem = ""
 
     async def run(self) -> Outcome:
@@ -110,6 +111,7 @@ class Fleet:
         unavailable = await self._insist(
             "list the clusters at the end", self._administrator.list_unavailable
         )
+        self._connected_at_end = sum(agent.is_connected for agent in self._agents)
         return unavailable or []
 
     async def _until(self, is_over: Callable[[], bool], timeout_s: float) -> None:
@@ -146,11 +148,13 @@ class Fleet:
     def _progress(self) -> str:
         joined = sum(agent.is_joined for agent in self._agents)
         available = sum(agent.is_available for agent in self._agents)
+        connected = sum(agent.is_connected for agent in self._agents)
         works = sum(agent.works_done for agent in self._agents)
         total = len(self._agents)
         return (
             f"{time.monotonic() - self._began_s:7.1f} s  joined {joined}/{total}"
-            f"  available {available}/{total}  works {works}/{total * self._plan.works}"
+            f"  available {available}/{total}  connected {connected}/{total}"
+            f"  works {works}/{total * self._plan.works}"
         )
 
     def _outcome(self, unavailable_at_end: list[str]) -> Outcome:
@@ -168,5 +172,6 @@ class Fleet:
             cpu_s=usage.ru_utime + usage.ru_stime,
             lapses=dict(self._administrator.lapses),
             unavailable_at_end=unavailable_at_end,
+            connected_at_end=self._connected_at_end,
             problem=self._problem,
         )

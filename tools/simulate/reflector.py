@@ -33,6 +33,7 @@ class Reflector:
         self._on_change = on_change
         self._state = WatchState()
         self._backoff = Backoff(rng)
+        self._has_opened = False
 
     @property
     def objects(self) -> dict[str, Obj]:
@@ -48,12 +49,9 @@ class Reflector:
         """Watch until cancelled."""
         tally = self._session.tally
         while True:
-            tally.watches_opened += 1
             started_s = time.monotonic()
             end = await self._follow()
             now_s = time.monotonic()
-            if self._state.phase is Phase.WATCH:
-                tally.watch_restarts += 1
             if end is End.EXPIRED:
                 tally.watches_expired += 1
             if self._state.ended(end, lasted_s=now_s - started_s):
@@ -85,6 +83,7 @@ class Reflector:
         )
         frames, end = LineFrames(), End.CLEAN
         async with self._session.watch(self._selection, target) as chunks:
+            self._count_opening()
             state.opened()
             async for chunk in chunks:
                 for event in frames.feed(chunk):
@@ -94,6 +93,11 @@ class Reflector:
                         self._take(event)
         frames.close()
         return end
+
+    def _count_opening(self) -> None:
+        self._session.tally.watches_opened += 1
+        self._session.tally.watch_restarts += self._has_opened
+        self._has_opened = True
 
     def _take(self, event: WatchEvent) -> None:
         self._session.tally.watch_events[event.type] += 1

@@ -23,6 +23,7 @@ class Outcome:
     cpu_s: float
     lapses: dict[str, str] = field(default_factory=dict)
     unavailable_at_end: Sequence[str] = ()
+    connected_at_end: int = 0
     problem: str = ""
 
     def failures(self, tally: Tally) -> list[str]:
@@ -97,6 +98,7 @@ def render_report(outcome: Outcome, tally: Tally) -> Obj:
         "protocol_errors": tally.protocol_error_count,
         "protocol_error_samples": tally.protocol_error_samples,
         "lapses": dict(sorted(outcome.lapses.items())),
+        "connected_at_end": outcome.connected_at_end,
         "unavailable_at_end": list(outcome.unavailable_at_end),
     }
 

@@ -81,7 +81,9 @@ class Session:
         self.is_early = True
         """Whether 403 and 404 are still what an agent expects: true until the owner clears it."""
         self._client = Client(route.host, route.port, tls, poller=route.poller)
-        self._has_connected, self._is_lost = False, False
+        self._has_connected = False
+        self.is_lost = False
+        """Whether the connection was lost and no request has got through since."""
         self._fixed = [("user-agent", agent), ("accept-encoding", "gzip")]
         if token:
             self._fixed.append(("authorization", f"Bearer {token}"))
@@ -187,12 +189,12 @@ class Session:
         if not self._has_connected:
             self._has_connected = True
             self.tally.connections += 1
-        elif self._is_lost:
+        elif self.is_lost:
             self.tally.reconnects += 1
-        self._is_lost = False
+        self.is_lost = False
 
     def _lost(self, reason: str) -> HubAwayError:
-        self._is_lost = True
+        self.is_lost = True
         self.tally.unavailable["connection lost"] += 1
         return HubAwayError(reason)
 
