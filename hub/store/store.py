@@ -161,14 +161,10 @@ class Store:
         """
         _check(writes)
         extras = {extra_name(name): value for name, value in (meta or {}).items()}
+        future = self._submit(CommitJob(writes, extras))
         for write in writes:
             if not write.volatile:
                 self._shared.overlay.freeze(write.key)
-        try:
-            future = self._submit(CommitJob(writes, extras))
-        except Closed:
-            self._thaw(writes, is_done=False)
-            raise
         return cast("tuple[Revision, ...]", await future)
 
     def renew(self, key: Key, draft: Draft, index: Index, *, expect: Revision) -> Revision:

@@ -1,0 +1,199 @@
+"""The store's contract in memory: plain dicts, no threads, nothing that could go wrong.
+
+The contract suite runs against it too, so that the model is known to keep the contract before the
+LMDB store is compared with it step by step.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import attrgetter
+
+from hub.store import (
+    Change,
+    Compacted,
+    Conflict,
+    Draft,
+    Exists,
+    FutureRevision,
+    Index,
+    Key,
+    Listener,
+    Match,
+    NotFound,
+    Op,
+    Page,
+    Revision,
+    Stored,
+    Write,
+    stored_key,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the model holds at a key; `raw` of its entries is the document itself."""
+
+    entry: Stored
+    is_volatile: bool
+    renewed_over: Stored | None = None
+
+
+class ModelStore:
+    def __init__(self) -> None:
+        self.held: dict[Key, Held] = {}
+        self.history: list[Change] = []
+        self.compacted = Revision(0)
+        self.revision = Revision(0)
+        self.extras: dict[str, bytes] = {}
+        self.given: list[Revision] = []
+        """Revisions to hand out next, when somebody else draws them."""
+        self._listeners: list[Listener] = []
+
+    async def commit(
+        self, *writes: Write, meta: dict[str, bytes | None] | None = None
+    ) -> tuple[Revision, ...]:
+        await asyncio.sleep(0)
+        if len({write.key for write in writes}) != len(writes):
+            raise ValueError("a key twice")
+        for write in writes:
+            self._expect(write)
+        changes = [self._apply(write) for write in writes]
+        for name, value in (meta or {}).items():
+            self.extras.pop(name, None)
+            if value is not None:
+                self.extras[name] = value
+        self._publish(changes)
+        return tuple(change.revision for change in changes)
+
+    def renew(self, key: Key, draft: Draft, index: Index, *, expect: Revision) -> Revision:
+        held = self.held.get(key)
+        if held is None or held.is_volatile:
+            raise NotFound(key)
+        if held.entry.revision != expect:
+            raise Conflict(key, expected=expect, actual=held.entry.revision)
+        if held.entry.index != index:
+            raise ValueError("another index")
+        revision = self._take()
+        entry = Stored(key, revision, index, draft.at(revision))
+        self.held[key] = Held(
+            entry, is_volatile=False, renewed_over=held.renewed_over or held.entry
+        )
+        before = held.entry.raw
+        self._publish(
+            [Change(Op.UPDATE, key, revision, entry.raw, index, held.entry.index, lambda: before)]
+        )
+        return revision
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def get(self, key: Key) -> Stored | None:
+        held = self.held.get(key)
+        return None if held is None else held.entry
+
+    def read(self, stored: Stored) -> bytes:
+        return stored.raw
+
+    def scan(
+        self,
+        prefix: bytes,
+        *,
+        after: Key | None = None,
+        limit: int | None = None,
+        match: Match | None = None,
+        is_counted: bool = True,
+    ) -> Page:
+        passed = None if after is None else stored_key(after)
+        keys = [
+            key
+            for key in sorted(self.held, key=stored_key)
+            if key.startswith(prefix) and (passed is None or stored_key(key) > passed)
+        ]
+        entries: list[Stored] = []
+        rest = iter(keys)
+        left: list[Key] = []
+        for key in rest:
+            if limit is not None and len(entries) >= limit:
+                left = [key, *rest]
+                break
+            entry = self.held[key].entry
+            if match is None or match(key, entry.index):
+                entries.append(entry)
+        remaining = len(left) if match is None and is_counted else None
+        return Page(entries, self.revision, bool(left), remaining)
+
+    def changes(self, after: Revision, prefix: bytes, *, limit: int | None = None) -> list[Change]:
+        if after < self.compacted:
+            raise Compacted(asked=after, oldest=self.compacted)
+        if after > self.revision:
+            raise FutureRevision(asked=after, current=self.revision)
+        present = [
+            Change(
+                Op.UPDATE if held.renewed_over else Op.CREATE,
+                held.entry.key,
+                held.entry.revision,
+                held.entry.raw,
+                held.entry.index,
+                held.entry.index if held.renewed_over else None,
+                None,
+            )
+            for held in self.held.values()
+            if held.is_volatile or held.renewed_over
+        ]
+        found = [
+            change
+            for change in [*self.history, *present]
+            if change.revision > after and change.key.startswith(prefix)
+        ]
+        return sorted(found, key=attrgetter("revision"))[:limit]
+
+    async def compact_log(self, keep_after: Revision) -> None:
+        self.compacted = keep_after
+        self.history = [change for change in self.history if change.revision > keep_after]
+
+    def _take(self) -> Revision:
+        revision = self.given.pop(0) if self.given else Revision(self.revision + 1)
+        assert revision > self.revision
+        self.revision = revision
+        return revision
+
+    def _expect(self, write: Write) -> None:
+        held = self.held.get(write.key)
+        if write.op is Op.CREATE:
+            if held is not None:
+                raise Exists(write.key)
+            return
+        if held is None:
+            raise NotFound(write.key)
+        if held.is_volatile is not write.volatile:
+            raise ValueError("volatile flag")
+        if held.entry.revision != write.expect:
+            raise Conflict(
+                write.key, expected=write.expect or Revision(0), actual=held.entry.revision
+            )
+
+    def _apply(self, write: Write) -> Change:
+        before = self.held.pop(write.key, None)
+        revision = self._take()
+        document = write.draft.at(revision)
+        if write.op is not Op.DELETE:
+            entry = Stored(write.key, revision, write.index, document)
+            self.held[write.key] = Held(entry, write.volatile)
+        change = Change(
+            write.op,
+            write.key,
+            revision,
+            document,
+            write.index,
+            before.entry.index if before else None,
+            (lambda: before.entry.raw) if before else None,
+        )
+        if not write.volatile:
+            self.history.append(change)
+        return change
+
+    def _publish(self, changes: list[Change]) -> None:
+        for listener in list(self._listeners):
+            listener(changes)
