@@ -167,7 +167,8 @@ class ServerConnection(Link):
         if self.state is LinkState.HANDSHAKE:
             self._cut_after(self.active_at_s + limits.handshake_s, now_s, "handshake timeout")
         elif self.state is LinkState.LINGER:
-            self._cut_after(self.active_at_s + limits.linger_s, now_s, "")
+            ends_s = min(self.active_at_s + limits.linger_s, self.written_at_s + limits.body_s)
+            self._cut_after(ends_s, now_s, "")
         elif self.is_blocked and now_s - self.written_at_s > limits.stall_s:
             self.cut("slow reader: no progress")
         elif not self.streams:

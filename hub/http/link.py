@@ -67,7 +67,9 @@ class Link:
         self.state = LinkState.HANDSHAKE
         self.codec: Codec | None = None
         self.active_at_s = poller.now_s  # when the peer last sent anything
-        self.written_at_s = poller.now_s  # when the socket last took anything
+        self.written_at_s = (
+            poller.now_s
+        )  # when the socket last took, or was first offered, anything
         self._sock = sock
         self._fd = sock.fileno()
         self._out = b""
@@ -141,6 +143,9 @@ class Link:
         codec = self.codec
         if self.state is not LinkState.OPEN or codec is None:
             return
+        if codec.is_aborted:
+            self.cut("aborted")
+            return
         try:
             is_empty = self._send(codec)
         except ssl.SSLWantWriteError:
@@ -155,9 +160,7 @@ class Link:
             self.poller.mark(self)
         self._flushed()
         self._report(codec.feed(b""))
-        if codec.is_aborted:
-            self.cut("aborted")
-        elif is_empty and self.state is LinkState.OPEN and codec.is_finished:
+        if is_empty and self.state is LinkState.OPEN and codec.is_finished:
             self._finish()
 
     def cut(self, reason: str) -> None:
@@ -179,10 +182,12 @@ class Link:
         """Return True when the codec has nothing left, False when the turn is used up."""
         sock = self._sock
         for _ in range(_RECORDS_PER_FLUSH):
-            data = self._out or codec.flush(_RECORD_BYTES)
-            if not data:
-                return True
-            self._out = data  # on a full socket the very same bytes must be offered again
+            if not self._out:
+                self._out = codec.flush(_RECORD_BYTES)
+                if not self._out:
+                    return True
+                self.written_at_s = self.poller.now_s  # a socket that is full now is so from now on
+            data = self._out  # on a full socket the very same bytes must be offered again
             sent = sock.send(data)
             self._out = data[sent:] if sent < len(data) else b""
             self.written_at_s = self.poller.now_s
@@ -237,7 +242,7 @@ class Link:
         """Say goodbye and wait for the peer to close, so that no reset overtakes our last bytes."""
         is_quiet = self.poller.now_s - max(self.active_at_s, self.written_at_s) > _QUIET_S
         self.state = LinkState.LINGER
-        self.active_at_s = self.poller.now_s
+        self.active_at_s = self.written_at_s = self.poller.now_s
         with suppress(OSError, ValueError):  # the peer's close_notify is to come, or never will
             self._sock.unwrap()
         try:
@@ -253,10 +258,9 @@ class Link:
     def _discard(self) -> None:
         """Read and forget until the peer closes; the sweep cuts one that does not."""
         try:
-            while socket.socket.recv_into(
-                self._sock, self.poller.scratch
-            ):  # below TLS: nobody looks
-                pass
+            # below TLS: nobody looks at it
+            while socket.socket.recv_into(self._sock, self.poller.scratch):
+                self.active_at_s = self.poller.now_s
         except BlockingIOError:
             return
         except OSError:

@@ -53,6 +53,7 @@ class Poller:
         self._epoll = select.epoll()
         self._pollables: dict[int, Pollable] = {}
         self._marked: list[Pollable] = []
+        self._is_flush_due = False
         self.loop.add_reader(self._epoll.fileno(), self._poll)
 
     def register(self, fd: int, pollable: Pollable, mask: int) -> None:
@@ -73,9 +74,10 @@ class Poller:
         """Have `pollable.flush` called in the next turn of the loop."""
         if not pollable.is_marked:
             pollable.is_marked = True
-            if not self._marked:
-                self.loop.call_soon(self._flush)
             self._marked.append(pollable)
+            if not self._is_flush_due:
+                self._is_flush_due = True
+                self.loop.call_soon(self._flush)
 
     def close(self) -> None:
         """Stop watching; the sockets belong to their owners."""
@@ -87,10 +89,14 @@ class Poller:
     def _poll(self) -> None:
         self.tick += 1
         self.now_s = self.loop.time()
+        was_due, self._is_flush_due = self._is_flush_due, True
         for fd, events in self._epoll.poll(0, _READY_PER_TICK):
             pollable = self._pollables.get(fd)
             if pollable is not None:
                 self.serve(pollable, events)
+        if not was_due:
+            # last in line: behind the handlers started just now, so that their answers go with it
+            self.loop.call_soon(self._flush)
 
     def serve(self, pollable: Pollable, events: int) -> None:
         """Run one pollable; the top level, so that its defect does not stop the others."""
@@ -104,6 +110,7 @@ class Poller:
             pollable.cut("internal error")
 
     def _flush(self) -> None:
+        self._is_flush_due = False
         self.now_s = self.loop.time()
         marked, self._marked = self._marked, []
         for pollable in marked:

@@ -1,8 +1,9 @@
-"""GOAWAY, kept away from python-hyper's h2.
+"""GOAWAY, and frames too long to be legal, kept away from python-hyper's h2.
 
 h2 treats a received GOAWAY as the end of the connection and refuses every later frame, where RFC
 9113 (6.8) lets open streams go on. So GOAWAY frames are taken out of the byte stream before h2 sees
-it, and written here rather than by h2.
+it, and written here rather than by h2. And h2 collects a frame of any length (16 MB) before it looks at the
+length: here it ends with the frame's head.
 
     >>> splitter = GoawaySplitter(preface_bytes=0)
     >>> splitter.split(goaway_frame(7))
@@ -14,7 +15,7 @@ import struct
 PREFACE_BYTES = 24
 _HEAD = struct.Struct(">HBBBI")  # length (16 + 8 bits), type, flags, stream
 _GOAWAY = 7
-_MAX_PAYLOAD_BYTES = 16_384
+MAX_FRAME_BYTES = 16_384  # SETTINGS_MAX_FRAME_SIZE as we leave it
 _STREAM_MASK = 0x7FFF_FFFF
 
 
@@ -26,13 +27,15 @@ def goaway_frame(last_stream_id: int, error_code: int = 0) -> bytes:
 class GoawaySplitter:
     """Cuts GOAWAY frames out of a stream of frames that arrives in arbitrary pieces."""
 
-    __slots__ = ("_goaway", "_head", "_is_goaway", "_left")
+    __slots__ = ("_goaway", "_head", "_is_goaway", "_left", "is_overlong")
 
     def __init__(self, *, preface_bytes: int) -> None:
         self._left = preface_bytes  # of the frame (or preface) being passed through or kept
         self._is_goaway = False
         self._head = b""  # an incomplete frame head
         self._goaway = b""  # the payload of an incomplete GOAWAY
+        self.is_overlong = False
+        """Whether a frame over `MAX_FRAME_BYTES` has begun; nothing behind it is passed on."""
 
     def split(self, data: bytes) -> tuple[bytes, list[int]]:
         """Return `data` without its GOAWAY frames, and the last stream each of those named.
@@ -43,7 +46,7 @@ class GoawaySplitter:
         named: list[int] = []
         data, at = self._head + data, 0
         self._head = b""
-        while at < len(data):
+        while at < len(data) and not self.is_overlong:
             if self._left:
                 piece = data[at : at + self._left]
                 at += len(piece)
@@ -59,15 +62,15 @@ class GoawaySplitter:
                 head = data[at : at + _HEAD.size]
                 at += _HEAD.size
                 self._begin(head)
-                if not self._is_goaway:
+                if not self._is_goaway and not self.is_overlong:
                     passed.append(head)
         return b"".join(passed), named
 
     def _begin(self, head: bytes) -> None:
         high, low, kind, _, _ = _HEAD.unpack(head)
         self._left = high << 8 | low
-        # one too short or too long is a protocol error: for h2 to see
-        self._is_goaway = kind == _GOAWAY and 8 <= self._left <= _MAX_PAYLOAD_BYTES
+        self.is_overlong = self._left > MAX_FRAME_BYTES
+        self._is_goaway = kind == _GOAWAY and self._left >= 8  # a shorter one is for h2 to refuse
         self._goaway = b""
 
     def _keep(self, piece: bytes) -> bool:

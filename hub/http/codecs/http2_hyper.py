@@ -42,7 +42,7 @@ from hub.http.wirequeue import WireQueue
 
 _SETTING = h2.settings.SettingCodes
 _ERROR = h2.errors.ErrorCodes
-_MAX_CONTROL_BYTES = 4 * MIB
+_MAX_CONTROL_BYTES = 1 * MIB  # heads and acknowledgements the peer does not take
 
 
 class _Stream:
@@ -120,6 +120,8 @@ class _HyperCodec:
             self._feed(frames)
             for last_stream_id in goaways:
                 self._peer_leaves(last_stream_id)
+            if self._goaways.is_overlong:
+                self._end(_ERROR.FRAME_SIZE_ERROR)
         events, self._events = self._events, []
         return events
 
@@ -243,6 +245,14 @@ class _HyperCodec:
         self._out.put(self._session.data_to_send())
         if len(self._out) > _MAX_CONTROL_BYTES:
             self._out.clear()
+            self._break()
+
+    def _end(self, code: int) -> None:
+        """Close the connection with `code`."""
+        if not self._broken:
+            with suppress(h2.exceptions.H2Error):  # closed already
+                self._session.close_connection(code)
+            self._collect()
             self._break()
 
     def _break(self) -> None:
@@ -408,10 +418,8 @@ class HyperServer(_HyperCodec):
         refill = (now_s - self._refilled_at_s) * self._limits.resets_per_s
         self._tokens = min(self._limits.reset_burst, self._tokens + refill) - 1
         self._refilled_at_s = now_s
-        if self._tokens < 0 and not self._broken:
-            with suppress(h2.exceptions.H2Error):  # closed already
-                self._session.close_connection(_ERROR.ENHANCE_YOUR_CALM)
-            self._break()
+        if self._tokens < 0:
+            self._end(_ERROR.ENHANCE_YOUR_CALM)
 
 
 class HyperClient(_HyperCodec):
