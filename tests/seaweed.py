@@ -65,7 +65,7 @@ def seaweed(bucket: str = "snap") -> Iterator[Seaweed]:
         )
         try:
             endpoint = f"http://127.0.0.1:{ports['s3']}"
-            _wait_ready(process, endpoint, bucket, root / "log")
+            _wait_ready(process, ports, bucket, root / "log")
             keys = {"AWS_ACCESS_KEY_ID": _ACCESS, "AWS_SECRET_ACCESS_KEY": _SECRET}
             yield Seaweed(endpoint, bucket, keys)
         finally:
@@ -122,19 +122,31 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def _wait_ready(process: "subprocess.Popen[bytes]", endpoint: str, bucket: str, log: Path) -> None:
-    """Wait until the gateway refuses an unsigned request for its lack of a signature: all is up."""
+def _wait_ready(
+    process: "subprocess.Popen[bytes]", ports: dict[str, int], bucket: str, log: Path
+) -> None:
+    """Wait until the gateway answers (it refuses the unsigned request) and the bucket is made."""
+    awaited = [
+        (f"http://127.0.0.1:{ports['s3']}/{bucket}", 403),
+        (f"http://127.0.0.1:{ports['filer']}/buckets/{bucket}/", 200),
+    ]
     for _ in range(300):
         if process.poll() is not None:
             break
-        try:
-            urllib.request.urlopen(f"{endpoint}/{bucket}", timeout=2).close()
-        except urllib.error.HTTPError as error:
-            with error:
-                if error.code == 403:
-                    return
-        except (urllib.error.URLError, OSError):
-            pass
+        if all(_status(url) == status for url, status in awaited):
+            return
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.1)
     raise AssertionError(f"weed did not come up:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def _status(url: str) -> int:
+    """Return the HTTP status of a GET, 0 when nobody answers."""
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+    except OSError:
+        return 0

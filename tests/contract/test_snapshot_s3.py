@@ -1,0 +1,76 @@
+"""The chain over a real S3 server: ship, restore, verify, and two hubs on one prefix."""
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hub.store import create_hub_key
+from snapshot.errors import Fenced, StartRefused
+from snapshot.remote import Remote, open_remote
+from snapshot.restore import restore
+from snapshot.verify import verify
+from tests.seaweed import Seaweed, seaweed
+from tests.unit.snapshot.hub import serve
+from tests.unit.snapshot.support import KEY, StillClock
+from tools.restore import cli
+
+
+@pytest.fixture(scope="module")
+def s3_server() -> Iterator[Seaweed]:
+    with seaweed() as server:
+        yield server
+
+
+@pytest.fixture
+def url(s3_server: Seaweed, monkeypatch: pytest.MonkeyPatch) -> str:
+    for name, value in s3_server.environ.items():
+        monkeypatch.setenv(name, value)
+    return s3_server.url(f"hubs/{secrets.token_hex(6)}")
+
+
+@pytest.fixture
+def remote(url: str) -> Iterator[Remote]:
+    remote = open_remote(url, environ={})
+    yield remote
+    remote.close()
+
+
+async def test_a_hub_comes_back_from_a_bucket(tmp_path: Path, remote: Remote, url: str) -> None:
+    async with serve(tmp_path / "old", remote) as hub:
+        await hub.put(*(f"a{n}" for n in range(50)), "secret-1")
+        hub.ship()
+        await hub.put("b")
+        await hub.drop("a7")
+        hub.ship()
+        before, state_hash = hub.contents(), hub.store.position.state_hash.hex()
+    assert verify(remote, KEY, clock=StillClock(), scratch=tmp_path, deep=True).objects == 51
+    create_hub_key(tmp_path / "new.key", token=lambda _: KEY.secret)
+    result = CliRunner().invoke(
+        cli, ["restore", "--object-store", url, "--data-dir", str(tmp_path / "new")]
+    )
+    assert result.exit_code == 0, result.output
+    async with serve(tmp_path / "new", remote, seed="2") as hub:
+        assert hub.contents() == before
+        assert hub.store.position.state_hash.hex() == state_hash
+
+
+async def test_of_two_hubs_on_one_bucket_the_second_to_write_is_refused(
+    tmp_path: Path, remote: Remote
+) -> None:
+    async with serve(tmp_path / "one", remote) as one:
+        await one.put("a")
+        one.ship()
+        with pytest.raises(StartRefused, match="another directory"):
+            async with serve(tmp_path / "two", remote, seed="2"):
+                pass
+        restore(remote, KEY, tmp_path / "three", clock=StillClock("r"))
+        async with serve(tmp_path / "three", remote, seed="3") as three:
+            await one.put("late")
+            with pytest.raises(Fenced, match="has taken this prefix"):
+                one.ship()
+            await three.put("b")
+            assert three.ship() is not None
+    assert verify(remote, KEY, clock=StillClock(), scratch=tmp_path, deep=True).objects == 2

@@ -1,0 +1,141 @@
+"""Shipping: what is cut, when, and what is left behind."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hub.store import Position, Revision
+from snapshot.errors import ChainMoved, RemoteUnavailable, SnapshotError
+from snapshot.header import Kind
+from snapshot.policy import Due, Policy
+from snapshot.remote import Remote
+from snapshot.ship import Shipped, ship_delta, ship_full
+from snapshot.verify import verify
+from tests.unit.snapshot.hub import serve
+from tests.unit.snapshot.support import KEY, FlakyRemote, StillClock
+
+
+async def test_the_first_segment_is_a_full_and_the_next_a_delta(
+    tmp_path: Path, bucket: Remote
+) -> None:
+    async with serve(tmp_path / "d", bucket) as hub:
+        await hub.put("a", "b")
+        full = hub.ship()
+        await hub.put("c", "a")
+        delta = hub.ship()
+        position = hub.store.position
+    assert full is not None
+    assert delta is not None
+    assert (full.kind, full.because, full.records, full.to_rev) == (Kind.FULL, Due.FIRST, 2, 2)
+    assert (delta.kind, delta.records, delta.from_rev, delta.to_rev) == (Kind.DELTA, 2, 2, 4)
+    head = hub.chain.head
+    assert (head.rev, head.state_hash) == (position.revision, position.state_hash.hex())
+    assert head.objects == position.count == 3
+    assert head.reserved_rev > head.rev
+
+
+async def test_no_change_means_no_segment(tmp_path: Path, bucket: Remote) -> None:
+    async with serve(tmp_path / "d", bucket) as hub:
+        await hub.put("a")
+        hub.ship()
+        before = bucket.get("HEAD")
+        assert hub.ship() is None
+        assert ship_full(hub.store, hub.chain, tmp_path / "s") is None
+        assert ship_delta(hub.store, hub.chain, hub.chain.head.rev, tmp_path / "s") is None
+    assert bucket.get("HEAD") == before
+
+
+async def test_a_key_written_often_is_shipped_once(tmp_path: Path, bucket: Remote) -> None:
+    async with serve(tmp_path / "d", bucket) as hub:
+        await hub.put("a")
+        hub.ship()
+        for n in range(5):
+            await hub.put("a", text=str(n))
+        await hub.put("gone")
+        await hub.drop("gone")
+        delta = hub.ship()
+    assert delta is not None
+    assert delta.records == 2
+
+
+async def test_a_long_tail_brings_a_full(tmp_path: Path, bucket: Remote) -> None:
+    policy = Policy(max_tail=3)
+    async with serve(tmp_path / "d", bucket) as hub:
+        kinds = []
+        for n in range(6):
+            await hub.put(f"a{n}")
+            shipped = hub.ship(policy)
+            assert shipped is not None
+            kinds.append(shipped.because)
+    assert kinds == [Due.FIRST, Due.DELTA, Due.DELTA, Due.DELTA, Due.TAIL, Due.DELTA]
+    assert verify(bucket, KEY, clock=StillClock(), scratch=tmp_path, deep=True).segments == 2
+
+
+async def test_a_compacted_log_brings_a_full(tmp_path: Path, bucket: Remote) -> None:
+    async with serve(tmp_path / "d", bucket) as hub:
+        await hub.put("a")
+        hub.ship()
+        await hub.put("b")
+        await hub.put("c")
+        await hub.store.compact_log(Revision(2))
+        shipped = hub.ship()
+    assert shipped is not None
+    assert (shipped.kind, shipped.because, shipped.records) == (Kind.FULL, Due.LOG, 3)
+
+
+async def test_a_bucket_that_is_away_costs_nothing_but_time(
+    tmp_path: Path, flaky: FlakyRemote
+) -> None:
+    async with serve(tmp_path / "d", flaky) as hub:
+        for part in (".hs", "HEAD"):
+            for fault in ("lost", "answer", "late"):
+                await hub.put("a", text=f"{part} {fault}")
+                flaky.faults = {part: [fault]}
+                try:
+                    hub.ship()
+                except RemoteUnavailable:
+                    flaky.land()
+                    _ship_until_done(hub.ship)
+                assert hub.chain.head.rev == hub.store.position.revision
+        assert list((hub.directory / "spool").iterdir()) == []
+    assert verify(flaky, KEY, clock=StillClock(), scratch=tmp_path, deep=True).objects == 1
+
+
+def _ship_until_done(ship: Callable[[], Shipped | None]) -> None:
+    """Ship again as the runner does: at most one cut is lost to a write that landed late."""
+    try:
+        ship()
+    except ChainMoved:
+        ship()
+
+
+async def test_what_a_crash_left_in_the_spool_is_swept(tmp_path: Path, bucket: Remote) -> None:
+    async with serve(tmp_path / "d", bucket) as hub:
+        spool = hub.directory / "spool"
+        spool.mkdir()
+        (spool / "ship-dead.hs").write_bytes(b"x")
+        (spool / "other").write_bytes(b"x")
+        await hub.put("a")
+        hub.ship()
+        assert [each.name for each in spool.iterdir()] == ["other"]
+
+
+async def test_a_store_behind_its_head_is_not_shipped(tmp_path: Path, bucket: Remote) -> None:
+    async with serve(tmp_path / "d", bucket) as hub:
+        await hub.put("a")
+        hub.ship()
+
+    class Behind:
+        def export_full(self) -> object:
+            raise AssertionError("not asked")
+
+        def export_delta(self, after: Revision) -> object:
+            from hub.store import DeltaExport
+
+            return DeltaExport(after, Position(Revision(0), bytes(32), 0), [])
+
+    with pytest.raises(SnapshotError, match="HEAD at 1"):
+        ship_delta(Behind(), hub.chain, 1, tmp_path / "s")  # type: ignore[arg-type]  # half a store
+    with pytest.raises(ValueError, match="begins at HEAD"):
+        ship_delta(Behind(), hub.chain, 0, tmp_path / "s")  # type: ignore[arg-type]  # half a store
