@@ -31,7 +31,7 @@ from hub.store.api import (
     Write,
 )
 from hub.store.committer import LINGER_S, Batch, Committer, Job, Ticket
-from hub.store.errors import Closed, Conflict, FutureRevision, InvariantError, NotFound
+from hub.store.errors import Closed, FutureRevision, InvariantError
 from hub.store.hubkey import HubKey
 from hub.store.job import CommitJob, CompactJob, FlushJob
 from hub.store.ledger import CEILING_BLOCK
@@ -40,13 +40,10 @@ from hub.store.opening import Opened, open_file, record_clean, record_floor
 from hub.store.publisher import Publisher
 from hub.store.renewal import renew
 from hub.store.stats import Stats, stats_of
-from hub.store.value import is_sealed
+from hub.store.sweep import sweep
 
 FLUSH_S = 15.0
 """How long a renewal may stay in memory only."""
-
-SWEEP_WRITES = 200
-"""How many deletions of a sweep go into one commit."""
 
 
 class Store:
@@ -249,16 +246,7 @@ class Store:
         `redraft` turns a document into the draft that watchers are shown. Objects that change
         meanwhile are left alone.
         """
-        swept, after = 0, None
-        while True:
-            page = self.scan(prefix, after=after, limit=SWEEP_WRITES, is_counted=False)
-            old = [entry for entry in page.entries if entry.revision < older_than]
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._sweep_one(entry, redraft)) for entry in old]
-            swept += sum(task.result() for task in tasks)
-            if not page.has_more:
-                return swept
-            after = page.entries[-1].key
+        return await sweep(self, prefix, older_than=older_than, redraft=redraft)
 
     def log_revision(self, *, keeping: int) -> Revision:
         """Return the revision to compact the log to when its last `keeping` entries shall stay."""
@@ -415,22 +403,6 @@ class Store:
         if is_low and (self._extension is None or self._extension.done()):
             self._extension = self._submit(CommitJob((), {}))
             self._extension.add_done_callback(_retrieve)
-
-    async def _sweep_one(self, entry: Stored, redraft: Callable[[bytes], Draft]) -> bool:
-        write = Write(
-            Op.DELETE,
-            entry.key,
-            redraft(self.read(entry)),
-            entry.index,
-            expect=entry.revision,
-            sealed=is_sealed(entry.raw),
-            volatile=True,
-        )
-        try:
-            await self.commit(write)
-        except (Conflict, NotFound):
-            return False
-        return True
 
 
 def _retrieve(future: asyncio.Future[object]) -> None:
