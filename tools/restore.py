@@ -224,7 +224,8 @@ def _key(remote: Remote, key_file: Path | None, *, data_dir: Path) -> HubKey:
 
 
 def _default_key(data_dir: Path) -> Path:
-    return data_dir.with_name(f"{data_dir.name}.key")
+    place = data_dir.absolute()
+    return place.with_name(f"{place.name}.key")
 
 
 def _head(remote: Remote) -> Head:

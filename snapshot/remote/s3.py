@@ -88,8 +88,12 @@ class S3Remote:
         self._options = options
         self._prefix = f"{options.prefix}/" if options.prefix else ""
         self._pause = pause
-        with _errors("open", options.bucket):
+        if options.ca_file is not None and not Path(options.ca_file).is_file():
+            raise RemoteInvalid(f"ca_file {options.ca_file} is not there", op="open")
+        try:
             self._client = _client(options)
+        except (BotoCoreError, ValueError) as error:
+            raise RemoteInvalid(str(error), op="open", object=options.bucket) from error
 
     @property
     def url(self) -> str:
@@ -252,7 +256,7 @@ def _errors(
         raise RemoteDenied(str(error), op=op, object=name) from error
     except (BotoCoreError, OSError) as error:
         raise RemoteUnavailable(str(error), op=op, object=name) from error
-    except ValueError as error:  # botocore's word for an endpoint that is no URL
+    except ValueError as error:  # botocore's word for what it cannot put into a request
         raise RemoteInvalid(str(error), op=op, object=name) from error
 
 

@@ -86,6 +86,7 @@ def test_a_missing_bucket_is_named(s3_keys: Seaweed) -> None:
         ("s3://bucket/p?timeout=0", "between 0 and 3600"),
         ("s3://bucket/p/../q", "not an object name"),
         ("s3://bucket/p?endpoint=nonsense", "nonsense"),
+        ("s3://bucket/p?ca_file=/nowhere/ca.pem", "/nowhere/ca.pem is not there"),
     ],
 )
 def test_a_bad_url_is_refused_by_name(url: str, says: str) -> None:
