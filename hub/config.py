@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
-
 Http2: TypeAlias = Literal["auto", "ngh2", "h2"]
 
 

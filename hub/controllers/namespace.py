@@ -4,7 +4,6 @@ Mirrors k8s.io/kubernetes/pkg/controller/namespace: while a namespace is Termina
 be made in it; once it is empty its ``kubernetes`` finalizer is taken off and it is gone.
 """
 
-from hub.registry.workqueue import Queue, drain
 from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.registry.builtin import NAMESPACE
@@ -12,6 +11,7 @@ from hub.registry.catalog import Catalog
 from hub.registry.engine import Engine
 from hub.registry.objects import is_deleting
 from hub.registry.watch import Event
+from hub.registry.workqueue import Queue, drain
 from hub.store import decode_key
 from hub.store import prefix as key_prefix
 

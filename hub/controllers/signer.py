@@ -1,8 +1,7 @@
-"""The signer ``kubernetes.io/kube-apiserver-client``: approved requests get a certificate of the
-hub's client CA.
+"""The signer ``kubernetes.io/kube-apiserver-client`` of the hub's client CA.
 
-Mirrors k8s.io/kubernetes/pkg/controller/certificates/signer. Who approves is not its business; it
-signs what is approved and marks as Failed what it cannot sign.
+Approved requests get a certificate. Mirrors k8s.io/kubernetes/pkg/controller/certificates/signer.
+Who approves is not its business; it signs what is approved and marks as Failed what it cannot sign.
 """
 
 import base64
@@ -12,11 +11,11 @@ from hub.auth.certificates import sign_client_certificate
 from hub.auth.errors import CsrError
 from hub.auth.keypair import KeyPair
 from hub.clock import Clock
-from hub.registry.workqueue import Queue, drain
 from hub.meta import Obj
 from hub.registry.engine import Engine
 from hub.registry.requests import CLIENT_SIGNER, CSR, conditions_of, has_condition
 from hub.registry.watch import Event
+from hub.registry.workqueue import Queue, drain
 
 
 class Signer:
@@ -36,7 +35,7 @@ class Signer:
         for request in self._engine.each(CSR):
             if wants_signature(request):
                 self._queue.add(str(request["metadata"]["name"]))
-        await drain("signer", self._queue, self.reconcile)
+        await drain("signer", self._queue, self.reconcile, workers=32)
 
     async def reconcile(self, name: str) -> float | None:
         """Sign one request."""

@@ -5,8 +5,6 @@ install namespace moves to an annotation, signer names become registration types
 driver moves into the registration. Pure; both directions leave their argument alone.
 """
 
-from typing import Any
-
 from hub.meta import Obj
 
 V1ALPHA1 = "addon.open-cluster-management.io/v1alpha1"
@@ -28,7 +26,7 @@ def to_v1beta1(obj: Obj) -> Obj:
     return shown
 
 
-def _status_to_v1beta1(status: dict[str, Any]) -> dict[str, Any]:
+def _status_to_v1beta1(status: Obj) -> Obj:
     shown = {k: v for k, v in status.items() if k not in ("kubeClientDriver", "registrations")}
     shown.setdefault("addOnMeta", {})
     shown["healthCheck"] = {"mode": "Lease", **(shown.get("healthCheck") or {})}
@@ -45,10 +43,10 @@ def _status_to_v1beta1(status: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def _registration_to_v1beta1(registration: dict[str, Any], driver: str) -> dict[str, Any]:
+def _registration_to_v1beta1(registration: Obj, driver: str) -> Obj:
     subject = registration.get("subject") or {}
     if registration.get("signerName") == KUBE_SIGNER:
-        client: dict[str, Any] = {"subject": _subject(subject, with_units=False)}
+        client: Obj = {"subject": _subject(subject, with_units=False)}
         if driver:
             client["driver"] = driver
         return {"type": "kubeClient", "kubeClient": client}
@@ -56,7 +54,7 @@ def _registration_to_v1beta1(registration: dict[str, Any], driver: str) -> dict[
     return {"type": "customSigner", "customSigner": signer}
 
 
-def _subject(subject: dict[str, Any], *, with_units: bool) -> dict[str, Any]:
+def _subject(subject: Obj, *, with_units: bool) -> Obj:
     names = ("user", "groups", "organizationUnits") if with_units else ("user", "groups")
     return {name: subject[name] for name in names if subject.get(name)}
 
@@ -79,7 +77,7 @@ def to_v1alpha1(obj: Obj) -> Obj:
     return stored
 
 
-def _status_to_v1alpha1(status: dict[str, Any]) -> dict[str, Any]:
+def _status_to_v1alpha1(status: Obj) -> Obj:
     stored = {k: v for k, v in status.items() if k != "registrations"}
     if "registrations" in status:
         registrations = status["registrations"] or []
@@ -96,12 +94,12 @@ def _status_to_v1alpha1(status: dict[str, Any]) -> dict[str, Any]:
     return stored
 
 
-def _referent(reference: dict[str, Any]) -> dict[str, Any]:
+def _referent(reference: Obj) -> Obj:
     desired = reference["desiredConfig"]
     return {name: desired[name] for name in ("name", "namespace") if desired.get(name)}
 
 
-def _registration_to_v1alpha1(registration: dict[str, Any]) -> dict[str, Any]:
+def _registration_to_v1alpha1(registration: Obj) -> Obj:
     if registration.get("type") == "kubeClient":
         client = registration.get("kubeClient") or {}
         subject = _subject(client.get("subject") or {}, with_units=False)

@@ -33,9 +33,7 @@ class ClusterAdmission:
         self._authorizer = authorizer
 
     def __call__(self, new: Obj, old: Obj | None, occasion: Occasion) -> None:
-        """Default the set, stamp taints, and ask for the rights that acceptance and set changes
-        need.
-        """
+        """Default the set, stamp taints, ask for the rights of acceptance and set changes."""
         name = str(meta_of(new).get("name") or "")
         self._default_set(new)
         self._stamp_taints(new, old, occasion)
@@ -84,8 +82,9 @@ def set_of(cluster: Obj) -> str:
 
 
 def admit_work(new: Obj, old: Obj | None, occasion: Occasion) -> None:
-    """Refuse a work without manifests, with too many bytes, or with two manifests of one object
-    (400, as OCM's webhook).
+    """Refuse a work without manifests, with too many bytes, or with two manifests of one object.
+
+    :raises ApiError: 400, as OCM's webhook
     """
     manifests = ((new.get("spec") or {}).get("workload") or {}).get("manifests")
     if not isinstance(manifests, list) or not manifests:

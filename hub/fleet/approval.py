@@ -14,13 +14,13 @@ from hub.auth.certificates import CsrInfo, parse_csr
 from hub.auth.errors import CsrError
 from hub.auth.rbac import Authorizer
 from hub.auth.user import Attributes, User
-from hub.registry.workqueue import Queue, drain
 from hub.fleet.kinds import REGISTER_GROUP
 from hub.meta import Obj
 from hub.registry.builtin import CLUSTER_NAME_LABEL
 from hub.registry.engine import Engine
 from hub.registry.requests import CLIENT_SIGNER, CSR, has_condition
 from hub.registry.watch import Event
+from hub.registry.workqueue import Queue, drain
 
 ADDON_NAME_LABEL = "open-cluster-management.io/addon-name"
 MANAGED_CLUSTERS = "system:open-cluster-management:managed-clusters"
@@ -68,7 +68,7 @@ class Approver:
         for request in self._engine.each(CSR):
             if is_agent_request(request):
                 self._queue.add(str(request["metadata"]["name"]))
-        await drain("approval", self._queue, self.reconcile)
+        await drain("approval", self._queue, self.reconcile, workers=32)
 
     async def reconcile(self, name: str) -> float | None:
         """Approve one request, if the rules allow."""

@@ -1,5 +1,4 @@
-"""The Open Cluster Management kinds: names, versions, defaults, printer columns, validation of the
-fields we read.
+"""The Open Cluster Management kinds: names, versions, defaults, columns, validation.
 
 Facts (groups, names, defaults, columns) are upstream's, the schemas and words ours. Whole
 structural schemas come with CustomResourceDefinitions in a later issue; what is checked here is
@@ -8,9 +7,9 @@ what the hub itself relies on.
 
 from hub.fleet import addon_view
 from hub.meta import Obj
-from hub.meta.errors import Cause
 from hub.registry.kind import Kind, View
 from hub.registry.printing import age_printer, name_printer, path_printer
+from hub.registry.shape import CONDITIONS, MapOf, Shape
 from hub.registry.strategy import Strategy
 
 CLUSTER_GROUP = "cluster.open-cluster-management.io"
@@ -25,38 +24,15 @@ def condition_path(type_: str, field: str = "status") -> str:
     return f'.status.conditions[?(@.type=="{type_}")].{field}'
 
 
-def _required(field: str) -> Cause:
-    return Cause("FieldValueRequired", "Required value", field)
-
-
-def _type_problem(obj: Obj, field: str, expected: type, word: str) -> list[Cause]:
-    """Return the cause when a spec field has another type than the schema's."""
-    value = (obj.get("spec") or {}).get(field)
-    is_bool_for_int = expected is int and isinstance(value, bool)
-    if value is None or (isinstance(value, expected) and not is_bool_for_int):
-        return []
-    kind = {bool: "boolean", str: "string", int: "integer", dict: "object", list: "array"}
-    got = kind.get(type(value), "number")
-    text = f'Invalid value: "{got}": spec.{field} in body must be of type {word}: "{got}"'
-    return [Cause("FieldValueTypeInvalid", text, f"spec.{field}")]
-
-
 class ManagedClusterStrategy(Strategy):
-    """A cluster waits for acceptance and renews its lease every 60 seconds unless told otherwise."""
+    """A cluster waits for acceptance and renews its lease every minute unless told otherwise."""
 
     def default(self, obj: Obj) -> None:
-        """Fill the lease duration; whoever creates the object decides nothing by leaving spec out."""
+        """Fill what spec leaves out."""
         spec = obj.setdefault("spec", {})
-        if isinstance(spec, dict):
-            spec.setdefault("hubAcceptsClient", False)
-            if not spec.get("leaseDurationSeconds"):
-                spec["leaseDurationSeconds"] = 60
-
-    def validate(self, obj: Obj) -> list[Cause]:
-        """Check the types of what the hub reads."""
-        causes = _type_problem(obj, "hubAcceptsClient", bool, "boolean")
-        causes += _type_problem(obj, "leaseDurationSeconds", int, "integer")
-        return causes
+        spec.setdefault("hubAcceptsClient", False)
+        if not spec.get("leaseDurationSeconds"):
+            spec["leaseDurationSeconds"] = 60
 
 
 class SetStrategy(Strategy):
@@ -100,6 +76,63 @@ class AddOnStrategy(Strategy):
             spec["installNamespace"] = addon_view.DEFAULT_INSTALL_NAMESPACE
 
 
+_CLUSTER: dict[str, Shape] = {
+    "spec": {
+        "hubAcceptsClient": bool,
+        "leaseDurationSeconds": int,
+        "managedClusterClientConfigs": [{"url": str}],
+        "taints": [{"key": str, "value": str, "effect": str, "timeAdded": str}],
+    },
+    "status": {"conditions": CONDITIONS},
+}
+_SELECTOR: Shape = {
+    "matchLabels": MapOf(str),
+    "matchExpressions": [{"key": str, "operator": str, "values": [str]}],
+}
+_SET: dict[str, Shape] = {
+    "spec": {"clusterSelector": {"selectorType": str, "labelSelector": _SELECTOR}},
+    "status": {"conditions": CONDITIONS},
+}
+_UPDATE: Shape = {
+    "type": str,
+    "serverSideApply": {"fieldManager": str, "ignoreFields": [{"condition": str}]},
+}
+_WORK: dict[str, Shape] = {
+    "spec": {
+        "workload": {"manifests": [dict]},
+        "deleteOption": {"propagationPolicy": str},
+        "manifestConfigs": [{"feedbackScrapeType": str, "updateStrategy": _UPDATE}],
+    },
+    "status": {"conditions": CONDITIONS},
+}
+_SUBJECT: Shape = {"user": str, "groups": [str], "organizationUnits": [str]}
+_CONFIG: Shape = {"name": str, "namespace": str}
+_ADDON_V1ALPHA1: dict[str, Shape] = {
+    "spec": {"installNamespace": str},
+    "status": {
+        "conditions": CONDITIONS,
+        "kubeClientDriver": str,
+        "registrations": [{"signerName": str, "subject": _SUBJECT}],
+        "configReferences": [{"desiredConfig": _CONFIG}],
+        "healthCheck": {"mode": str},
+    },
+}
+_ADDON_V1BETA1: dict[str, Shape] = {
+    "spec": dict,
+    "status": {
+        "conditions": CONDITIONS,
+        "registrations": [
+            {
+                "type": str,
+                "kubeClient": {"subject": _SUBJECT, "driver": str},
+                "customSigner": {"signerName": str, "subject": _SUBJECT},
+            }
+        ],
+        "configReferences": [{"desiredConfig": _CONFIG}],
+        "healthCheck": {"mode": str},
+    },
+}
+
 MANAGED_CLUSTER = Kind(
     kind="ManagedCluster",
     plural="managedclusters",
@@ -117,6 +150,7 @@ MANAGED_CLUSTER = Kind(
                 path_printer("Available", condition_path("ManagedClusterConditionAvailable")),
                 age_printer("date"),
             ),
+            shape=_CLUSTER,
         ),
     ),
     is_namespaced=False,
@@ -140,6 +174,7 @@ MANAGED_CLUSTER_SET = Kind(
                 path_printer("Empty", condition_path("ClusterSetEmpty")),
                 age_printer("date"),
             ),
+            shape=_SET,
         ),
     ),
     is_namespaced=False,
@@ -152,7 +187,7 @@ MANIFEST_WORK = Kind(
     kind="ManifestWork",
     plural="manifestworks",
     singular="manifestwork",
-    views=(View(WORK_GROUP, "v1", printers=(name_printer(), age_printer("date"))),),
+    views=(View(WORK_GROUP, "v1", printers=(name_printer(), age_printer("date")), shape=_WORK),),
     is_namespaced=True,
     strategy=ManifestWorkStrategy(),
     subresources=("status",),
@@ -172,11 +207,12 @@ MANAGED_CLUSTER_ADDON = Kind(
     singular="managedclusteraddon",
     short_names=("mca", "mcas"),
     views=(
-        View(ADDON_GROUP, "v1alpha1", printers=_ADDON_PRINTERS),
+        View(ADDON_GROUP, "v1alpha1", printers=_ADDON_PRINTERS, shape=_ADDON_V1ALPHA1),
         View(
             ADDON_GROUP,
             "v1beta1",
             printers=_ADDON_PRINTERS,
+            shape=_ADDON_V1BETA1,
             to_storage=addon_view.to_v1alpha1,
             from_storage=addon_view.to_v1beta1,
         ),

@@ -1,10 +1,9 @@
-"""Which clusters are alive: judged by when *this hub* received a renewal, on its own monotonic
-clock.
+"""Which clusters are alive: judged by when *this hub* received a renewal, on its own clock.
 
-A cluster whose Lease is not renewed for five lease durations becomes Available=Unknown, at that
-moment and not at the next poll. What the agent wrote into renewTime only tells how far its clock is
-off (condition ClockSynced). After a start every cluster gets a whole grace period: the hub was
-away, not the cluster.
+The monotonic clock counts. A cluster whose Lease is not renewed for five lease durations becomes
+Available=Unknown, at that moment and not at the next poll. What the agent wrote into renewTime only
+tells how far its clock is off (condition ClockSynced). After a start every cluster gets a whole
+grace period: the hub was away, not the cluster.
 
 Upstream's lease controller compares renewTime with the hub's clock, so that a skewed agent is
 Unknown forever and a restored hub declares its whole fleet dead in its first second
@@ -14,7 +13,6 @@ Unknown forever and a restored hub declares its whole fleet dead in its first se
 import datetime as dt
 
 from hub.clock import Clock
-from hub.registry.workqueue import Queue, drain
 from hub.fleet.conditions import ACCEPTED, AVAILABLE, CLOCK_SYNCED, condition_status, set_condition
 from hub.fleet.kinds import MANAGED_CLUSTER
 from hub.fleet.registration import LEASE_NAME
@@ -23,6 +21,7 @@ from hub.meta.timestamp import format_micro_time, parse_time
 from hub.registry.builtin import LEASE
 from hub.registry.engine import Engine
 from hub.registry.watch import Event
+from hub.registry.workqueue import Queue, drain
 from hub.store import Op
 
 GRACE_LEASES = 5
@@ -78,8 +77,9 @@ class LeaseJudge:
         return float(spec.get("leaseDurationSeconds") or _DEFAULT_LEASE_S)
 
     async def refresh_all(self) -> int:
-        """Give every accepted cluster's Lease a renewTime of now, before anyone is served; return
-        how many.
+        """Give every cluster's Lease a renewTime of now, before anyone is served.
+
+        Returns how many there were.
         """
         count = 0
         now = format_micro_time(self._clock.now())
@@ -102,7 +102,7 @@ class LeaseJudge:
                 name = str(cluster["metadata"]["name"])
                 self._heard_s.setdefault(name, now)
                 self._queue.add(name)
-        await drain("leases", self._queue, self.reconcile)
+        await drain("leases", self._queue, self.reconcile, workers=32)
 
     async def reconcile(self, name: str) -> float | None:
         """Judge one cluster; return when its time would be up."""

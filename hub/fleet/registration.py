@@ -9,6 +9,8 @@ A cluster that is simply absent is left alone: after a restore "not there" may m
 and cutting a live agent's rights is worse than keeping them.
 """
 
+import asyncio
+
 from hub.auth.bootstrap_policy import (
     CLUSTER_ROLE_PREFIX,
     WORK_FINALIZER,
@@ -16,7 +18,6 @@ from hub.auth.bootstrap_policy import (
     shared_cluster_roles,
 )
 from hub.clock import Clock
-from hub.registry.workqueue import Queue, drain
 from hub.fleet.conditions import ACCEPTED, AVAILABLE, condition_status, set_condition
 from hub.fleet.kinds import CLUSTER_GROUP, MANAGED_CLUSTER, MANAGED_CLUSTER_ADDON, MANIFEST_WORK
 from hub.meta import Obj
@@ -34,6 +35,7 @@ from hub.registry.engine import Engine
 from hub.registry.kind import Kind
 from hub.registry.objects import is_deleting, meta_of
 from hub.registry.watch import Event
+from hub.registry.workqueue import Queue, drain
 
 LEASE_NAME = "managed-cluster-lease"
 ACCEPTED_ON = "open-cluster-management.io/automatically-accepted-on"
@@ -41,6 +43,8 @@ FINALIZERS = (f"{CLUSTER_GROUP}/resource-cleanup", f"{CLUSTER_GROUP}/api-resourc
 UNREACHABLE = f"{CLUSTER_GROUP}/unreachable"
 UNAVAILABLE = f"{CLUSTER_GROUP}/unavailable"
 _LOOK_AGAIN_S = 5.0
+_WORKERS = 64
+"""Clusters in work at once: each waits for commits, and commits of many share one fsync."""
 _RBAC = {kind.kind: kind for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE_BINDING)}
 
 
@@ -65,7 +69,7 @@ class Registration:
         """Reconcile until cancelled."""
         for cluster in self._engine.each(MANAGED_CLUSTER):
             self._queue.add(str(cluster["metadata"]["name"]))
-        await drain("registration", self._queue, self.reconcile, workers=4)
+        await drain("registration", self._queue, self.reconcile, workers=_WORKERS)
 
     async def reconcile(self, name: str) -> float | None:
         """Bring one cluster's belongings into order."""
@@ -81,7 +85,7 @@ class Registration:
             await self._accept(name, cluster)
         elif condition_status(cluster, ACCEPTED) == "True":
             await self._deny(name)
-        await self._taint(name)
+        await self._mark(name)
         return None
 
     # ---------------------------------------------------------------- acceptance
@@ -101,10 +105,6 @@ class Registration:
 
     async def _accept(self, name: str, cluster: Obj) -> None:
         labels = {CLUSTER_NAME_LABEL: name}
-        await self._ensure(NAMESPACE, {"metadata": {"name": name, "labels": labels}})
-        await self._ensure_finalizers(name, cluster)
-        for obj in (*shared_cluster_roles(), *cluster_rbac(name)):
-            await self._ensure(_RBAC[obj["kind"]], obj)
         lease = {
             "metadata": {"name": LEASE_NAME, "namespace": name, "labels": labels},
             "spec": {
@@ -113,7 +113,13 @@ class Registration:
                 "renewTime": format_micro_time(self._clock.now()),
             },
         }
-        await self._ensure(LEASE, lease)
+        rbac = [*shared_cluster_roles(), *cluster_rbac(name)]
+        await self._ensure(NAMESPACE, {"metadata": {"name": name, "labels": labels}})
+        await self._hold(name, cluster)
+        async with asyncio.TaskGroup() as group:
+            for obj in rbac:
+                group.create_task(self._ensure(_RBAC[obj["kind"]], obj))
+            group.create_task(self._ensure(LEASE, lease))
         await self._set_accepted(
             name, "True", "HubClusterAdminAccepted", "Accepted by hub cluster admin"
         )
@@ -142,16 +148,18 @@ class Registration:
 
         await self._engine.modify(kind, str(meta["name"]), update, namespace=namespace)
 
-    async def _ensure_finalizers(self, name: str, cluster: Obj) -> None:
+    async def _hold(self, name: str, cluster: Obj) -> None:
+        """Put the finalizers on a cluster, and in the same write the taint it begins with."""
         present = meta_of(cluster).get("finalizers") or []
         if all(f in present for f in FINALIZERS):
             return
 
-        def add(obj: Obj) -> None:
+        def hold(obj: Obj) -> None:
             found = meta_of(obj).get("finalizers") or []
             meta_of(obj)["finalizers"] = [*found, *(f for f in FINALIZERS if f not in found)]
+            _taint(obj)
 
-        await self._engine.modify(MANAGED_CLUSTER, name, add)
+        await self._engine.modify(MANAGED_CLUSTER, name, hold)
 
     async def _set_accepted(self, name: str, status: str, reason: str, message: str) -> None:
         now = self._clock.now()
@@ -172,31 +180,11 @@ class Registration:
 
     # ---------------------------------------------------------------- taints
 
-    async def _taint(self, name: str) -> None:
-        """Mark a cluster that cannot take workloads, as OCM's taint controller does."""
+    async def _mark(self, name: str) -> None:
+        """Taint a cluster that cannot take workloads, as OCM's taint controller does."""
         cluster = self._engine.peek(MANAGED_CLUSTER, name)
-        if cluster is None:
-            return
-        wanted = _taint_for(condition_status(cluster, AVAILABLE))
-        taints = (cluster.get("spec") or {}).get("taints") or []
-        ours = [t.get("key") for t in taints if t.get("key") in (UNREACHABLE, UNAVAILABLE)]
-        if ours == ([wanted] if wanted else []):
-            return
-
-        def change(obj: Obj) -> None:
-            kept = [
-                t
-                for t in obj["spec"].get("taints") or []
-                if t.get("key") not in (UNREACHABLE, UNAVAILABLE)
-            ]
-            if wanted:
-                kept.append({"key": wanted, "effect": "NoSelect"})
-            if kept:
-                obj["spec"]["taints"] = kept
-            else:
-                obj["spec"].pop("taints", None)
-
-        await self._engine.modify(MANAGED_CLUSTER, name, change)
+        if cluster is not None and _taints_of(cluster) != _wanted_taints(cluster):
+            await self._engine.modify(MANAGED_CLUSTER, name, _taint)
 
     # ---------------------------------------------------------------- detachment
 
@@ -260,7 +248,24 @@ def _is_behind(present: Obj, wanted: Obj) -> bool:
     return any(labels.get(k) != v for k, v in (wanted["metadata"].get("labels") or {}).items())
 
 
-def _taint_for(available: str) -> str:
+def _taints_of(cluster: Obj) -> list[str]:
+    """Return which of the hub's own taints a cluster has."""
+    taints = (cluster.get("spec") or {}).get("taints") or []
+    return [str(t.get("key")) for t in taints if t.get("key") in (UNREACHABLE, UNAVAILABLE)]
+
+
+def _wanted_taints(cluster: Obj) -> list[str]:
+    available = condition_status(cluster, AVAILABLE)
     if available == "True":
-        return ""
-    return UNAVAILABLE if available == "False" else UNREACHABLE
+        return []
+    return [UNAVAILABLE if available == "False" else UNREACHABLE]
+
+
+def _taint(cluster: Obj) -> None:
+    """Bring the hub's own taints in line with the Available condition, in place."""
+    spec = cluster.setdefault("spec", {})
+    kept = [t for t in spec.get("taints") or [] if t.get("key") not in (UNREACHABLE, UNAVAILABLE)]
+    kept += [{"key": key, "effect": "NoSelect"} for key in _wanted_taints(cluster)]
+    spec.pop("taints", None)
+    if kept:
+        spec["taints"] = kept

@@ -5,7 +5,6 @@ status tells whether a set is empty.
 """
 
 from hub.clock import Clock
-from hub.registry.workqueue import Queue, drain
 from hub.fleet.admission import DEFAULT_SET, SET_LABEL, set_of
 from hub.fleet.conditions import find_condition, set_condition
 from hub.fleet.kinds import MANAGED_CLUSTER, MANAGED_CLUSTER_SET
@@ -14,6 +13,7 @@ from hub.meta.errors import ApiError
 from hub.meta.selectors import LabelSelector, parse_label_selector, structured_label_selector
 from hub.registry.engine import Engine
 from hub.registry.watch import Event
+from hub.registry.workqueue import Queue, drain
 from hub.store import Index, Key, Op, decode_index
 from hub.store import prefix as key_prefix
 

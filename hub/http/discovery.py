@@ -42,7 +42,7 @@ class Discovery:
         self._build()
 
     def find(self, path: str, accept: str | None) -> Document | None:
-        """Return the document at `path` in the form that `accept` prefers; None when there is none."""
+        """Return the document at `path` in the form that `accept` prefers, None if none is."""
         path = path.rstrip("/") or path
         for accepted in parse_accept(accept or ""):
             if accepted.type_ != JSON:

@@ -1,5 +1,4 @@
-"""What a request's path and query mean: verb, resource, name; and the attributes authorisation asks
-about.
+"""What a request's path and query mean: verb, resource, name, and what is to be authorised.
 
 Pure; mirrors k8s.io/apiserver/pkg/endpoints/request/requestinfo.go.
 """
@@ -57,9 +56,7 @@ class RequestInfo:
         )
 
     def _pinned_name(self) -> str:
-        """Return the name that the field selector pins, so that resourceNames may allow a list or
-        watch.
-        """
+        """Return the name that the field selector pins: resourceNames may allow such a list."""
         if self.verb not in ("list", "watch", "deletecollection"):
             return ""
         try:

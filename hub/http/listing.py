@@ -1,8 +1,8 @@
-"""LIST: a page of a kind, streamed in slices so that a large one neither fills memory nor holds up
-the loop.
+"""LIST: a page of a kind, streamed in slices.
 
-Owns paging and resourceVersion semantics of lists (k8s.io/apiserver/pkg/storage). Values stay
-compressed until their slice is written; no store transaction is open while bytes travel.
+A large list neither fills memory nor holds up the loop. Owns paging and resourceVersion semantics
+of lists (k8s.io/apiserver/pkg/storage). Values stay compressed until their slice is written; no
+store transaction is open while bytes travel.
 """
 
 import asyncio
@@ -33,9 +33,7 @@ _WAIT_FOR_REVISION_S = 3.0
 
 
 def matcher(options: ListOptions) -> Match | None:
-    """Return the test that selects objects by key and index block; None when everything is
-    selected.
-    """
+    """Return the test that selects objects by key and index block, None when all are selected."""
     if options.labels.is_empty and options.fields.is_empty:
         return None
 

@@ -1,5 +1,4 @@
-"""How stored objects look to a client: in a view of their kind, whole, as Table rows, or as
-metadata alone.
+"""How stored objects look to a client: whole, as Table rows, or as metadata alone.
 
 Turns stored JSON documents into response bytes. A whole object in its storage view passes through
 undecoded.
@@ -96,7 +95,7 @@ class Renderer:
         )
 
     def variant(self) -> Variant:
-        """Return how watch events are written, so that watchers of the same form share their bytes."""
+        """Return how watch events are written; watchers of the same form share their bytes."""
         view = self.served.view.api_version
         return Variant((view, self.form.value, self.include), self.document)
 

@@ -37,12 +37,14 @@ def review_access(obj: Obj, user: User, authorizer: Authorizer) -> Obj:
 
 
 def _attributes(spec: Obj) -> Attributes:
-    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    resource: Obj | None = spec.get("resourceAttributes")
+    path: Obj | None = spec.get("nonResourceAttributes")
     if (resource is None) == (path is None):
         raise bad_request(
             "spec: exactly one of nonResourceAttributes or resourceAttributes must be specified"
         )
     if path is not None:
         return Attributes(verb=str(path.get("verb") or ""), path=str(path.get("path") or ""))
+    resource = resource or {}
     names = ("verb", "group", "version", "resource", "subresource", "namespace", "name")
     return Attributes(**{name: str(resource.get(name) or "") for name in names})

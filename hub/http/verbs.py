@@ -225,8 +225,9 @@ class Verbs:
     # ---------------------------------------------------------------- special subresources
 
     def _check_signer(self, served: Served, info: RequestInfo, user: User) -> None:
-        """Ask for the right on the signer that approval and signing need (kube's
-        CertificateApproval admission).
+        """Ask for the right on the signer that approval and signing need.
+
+        Mirrors kube's CertificateApproval and CertificateSigning admission.
         """
         verb = {"approval": "approve", "status": "sign"}.get(info.subresource)
         if served.kind is not CSR or verb is None:

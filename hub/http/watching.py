@@ -1,5 +1,4 @@
-"""WATCH: a stream of changes, from the present, from a revision, or beginning with the whole state
-(WatchList).
+"""WATCH: a stream of changes, from the present, from a revision, or after the whole state.
 
 Owns the life of one watch: its start, bookmarks, time-out, and the end of a client that reads too
 slowly. After the start it costs no task: the watch hub pushes encoded events straight to the

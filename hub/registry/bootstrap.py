@@ -1,5 +1,4 @@
-"""The objects every hub starts with: namespaces, default RBAC, the bootstrap ServiceAccount,
-cluster-info.
+"""The objects every hub starts with: namespaces, RBAC, bootstrap ServiceAccount, cluster-info.
 
 Idempotent: what is there already is left alone, except roles and bindings marked ``autoupdate``,
 which are brought back to what this release ships

@@ -6,10 +6,13 @@ k8s.io/kubernetes/pkg/registry/<group>/<kind>/strategy.go. Kinds of the fleet ar
 """
 
 import base64
+import binascii
+import re
 from collections.abc import Mapping
 
 from hub.meta import Obj
-from hub.meta.errors import Cause
+from hub.meta.causes import invalid_value
+from hub.meta.errors import Cause, bad_request
 from hub.meta.fields import differs_only_in
 from hub.meta.names import label_name_errors, path_segment_errors
 from hub.registry.event import EVENT
@@ -17,10 +20,12 @@ from hub.registry.kind import Kind, View
 from hub.registry.objects import meta_of
 from hub.registry.printing import Printer, age_printer, computed, name_printer, path_printer
 from hub.registry.requests import CSR
+from hub.registry.shape import CONDITIONS, MapOf, Shape
 from hub.registry.strategy import Occasion, Strategy
 
 CLUSTER_NAME_LABEL = "open-cluster-management.io/cluster-name"
 PROTECTED_NAMESPACES = ("default", "kube-system", "kube-public")
+MAX_DATA_BYTES = 1024 * 1024
 
 
 class NamespaceStrategy(Strategy):
@@ -61,8 +66,13 @@ class NamespaceStrategy(Strategy):
         """Whether spec.finalizers is empty."""
         return not (obj.get("spec") or {}).get("finalizers")
 
+    def deletion_refusal(self, name: str) -> str:
+        """Keep the namespaces that everything relies on (NamespaceLifecycle admission)."""
+        return "this namespace may not be deleted" if name in PROTECTED_NAMESPACES else ""
+
     def begin_deletion(self, obj: Obj) -> None:
-        """Turn the phase to Terminating."""
+        """Turn the phase to Terminating; a namespace has no grace period."""
+        meta_of(obj).pop("deletionGracePeriodSeconds", None)
         obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
 
     def fields(self, obj: Obj) -> Mapping[str, str]:
@@ -75,7 +85,26 @@ class NamespaceStrategy(Strategy):
 
 
 class ConfigMapStrategy(Strategy):
-    """``immutable: true`` freezes the data for good."""
+    """``immutable: true`` freezes the data for good; keys are file names, a mebibyte in all."""
+
+    data_fields: tuple[str, ...] = ("data", "binaryData")
+
+    def validate(self, obj: Obj) -> list[Cause]:
+        """Check the keys, the base64 of binary values, and the size."""
+        causes: list[Cause] = []
+        size = 0
+        for field in self.data_fields:
+            is_binary = field == "binaryData" or obj["kind"] == "Secret"
+            for key, value in (obj.get(field) or {}).items():
+                causes += _key_causes(field, key)
+                size += _size_of(obj["kind"], field, value) if is_binary else len(value.encode())
+        if size > MAX_DATA_BYTES:
+            text = f"Too long: may not be more than {MAX_DATA_BYTES} bytes"
+            # kube reports the whole object of a ConfigMap, and the data of a Secret
+            causes.append(
+                Cause("FieldValueTooLong", text, "" if "binaryData" in self.data_fields else "data")
+            )
+        return causes
 
     def validate_update(self, new: Obj, old: Obj) -> list[Cause]:
         """Refuse changes to what was frozen."""
@@ -95,13 +124,15 @@ class ConfigMapStrategy(Strategy):
 class SecretStrategy(ConfigMapStrategy):
     """``stringData`` is write-only and merged into ``data``; the type never changes."""
 
+    data_fields = ("data",)
+
     def default(self, obj: Obj) -> None:
         """Default the type and fold stringData in."""
         plain = obj.pop("stringData", None)
         if plain:
             data = dict(obj.get("data") or {})
             for key, value in plain.items():
-                data[key] = base64.b64encode(str(value).encode()).decode()
+                data[key] = base64.b64encode(value.encode()).decode()
             obj["data"] = data
         if not obj.get("type"):
             obj["type"] = "Opaque"
@@ -132,7 +163,7 @@ class LeaseStrategy(Strategy):
         causes = []
         for field, least in (("leaseDurationSeconds", 1), ("leaseTransitions", 0)):
             value = spec.get(field)
-            if value is not None and (not isinstance(value, int) or value < least):
+            if value is not None and value < least:
                 rule = "must be greater than 0" if least else "must be greater than or equal to 0"
                 cause = Cause(
                     "FieldValueInvalid", f"Invalid value: {value}: {rule}", f"spec.{field}"
@@ -165,15 +196,40 @@ class BindingStrategy(RbacStrategy):
     """Subjects and roleRef get the API groups they leave out."""
 
     def default(self, obj: Obj) -> None:
-        """Default the groups as kube does: users and groups belong to RBAC, ServiceAccounts to the
-        core.
-        """
+        """Default the groups: users and groups belong to RBAC, ServiceAccounts to the core."""
         group = "rbac.authorization.k8s.io"
         role = obj.setdefault("roleRef", {})
         role.setdefault("apiGroup", group)
         for subject in obj.get("subjects") or []:
             if subject.get("kind") in ("User", "Group"):
                 subject.setdefault("apiGroup", group)
+
+
+def _key_causes(field: str, key: str) -> list[Cause]:
+    problems = []
+    if len(key) > 253:
+        problems.append("must be no more than 253 characters")
+    if re.fullmatch(r"[-._a-zA-Z0-9]+", key) is None:
+        problems.append(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
+            "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
+            "'[-._a-zA-Z0-9]+')"
+        )
+    if key == "." or key.startswith(".."):
+        problems.append(
+            f"must not be '{key}'" if key in (".", "..") else "must not start with '..'"
+        )
+    return [invalid_value(f"{field}[{key}]", key, p) for p in problems]
+
+
+def _size_of(kind: str, field: str, value: str) -> int:
+    """Return how many bytes a base64 text stands for; 400 when it is none, as Go's decoder."""
+    try:
+        return len(base64.b64decode(value, validate=True))
+    except (binascii.Error, ValueError):
+        raise bad_request(
+            f'{kind} in version "v1" cannot be handled as a {kind}: {field}: illegal base64 data'
+        ) from None
 
 
 def _count(*fields: str) -> Printer:
@@ -189,20 +245,40 @@ def _role_ref(obj: Obj) -> str:
     return f"{role.get('kind')}/{role.get('name')}"
 
 
-_CORE = View("", "v1")
 _RBAC_VERSION = ("rbac.authorization.k8s.io", "v1")
+_REFERENCE: Shape = {"apiGroup": str, "kind": str, "name": str, "namespace": str}
+_RULE: Shape = {
+    field: [str]
+    for field in ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
+}
+_REVIEW: dict[str, Shape] = {
+    "spec": {
+        "resourceAttributes": dict.fromkeys(
+            ("namespace", "verb", "group", "version", "resource", "subresource", "name"), str
+        ),
+        "nonResourceAttributes": {"path": str, "verb": str},
+        "user": str,
+        "groups": [str],
+        "uid": str,
+        "extra": dict,
+        "namespace": str,
+    }
+}
 
 
 def _rbac(kind: str, plural: str, *, is_namespaced: bool) -> Kind:
     is_binding = kind.endswith("Binding")
     role = computed("Role", _role_ref, description="The role that is bound.")
     created = path_printer("Created At", ".metadata.creationTimestamp")
+    shape: dict[str, Shape] = {"rules": [_RULE], "aggregationRule": dict}
+    if is_binding:
+        shape = {"subjects": [_REFERENCE], "roleRef": _REFERENCE}
     printers = (name_printer(), role, age_printer()) if is_binding else (name_printer(), created)
     return Kind(
         kind=kind,
         plural=plural,
         singular=kind.lower(),
-        views=(View(*_RBAC_VERSION, printers=printers),),
+        views=(View(*_RBAC_VERSION, printers=printers, shape=shape),),
         is_namespaced=is_namespaced,
         strategy=BindingStrategy() if is_binding else RbacStrategy(),
     )
@@ -218,6 +294,10 @@ NAMESPACE = Kind(
             "",
             "v1",
             printers=(name_printer(), path_printer("Status", ".status.phase"), age_printer()),
+            shape={
+                "spec": {"finalizers": [str]},
+                "status": {"phase": str, "conditions": CONDITIONS},
+            },
         ),
     ),
     is_namespaced=False,
@@ -229,7 +309,14 @@ CONFIG_MAP = Kind(
     plural="configmaps",
     singular="configmap",
     short_names=("cm",),
-    views=(View("", "v1", printers=(name_printer(), _count("data", "binaryData"), age_printer())),),
+    views=(
+        View(
+            "",
+            "v1",
+            printers=(name_printer(), _count("data", "binaryData"), age_printer()),
+            shape={"data": MapOf(str), "binaryData": MapOf(str), "immutable": bool},
+        ),
+    ),
     is_namespaced=True,
     strategy=ConfigMapStrategy(),
 )
@@ -242,6 +329,12 @@ SECRET = Kind(
             "",
             "v1",
             printers=(name_printer(), path_printer("Type", ".type"), _count("data"), age_printer()),
+            shape={
+                "data": MapOf(str),
+                "stringData": MapOf(str),
+                "type": str,
+                "immutable": bool,
+            },
         ),
     ),
     is_namespaced=True,
@@ -253,9 +346,10 @@ SERVICE_ACCOUNT = Kind(
     plural="serviceaccounts",
     singular="serviceaccount",
     short_names=("sa",),
-    views=(_CORE,),
+    views=(View("", "v1", shape={"secrets": [dict], "imagePullSecrets": [dict]}),),
     is_namespaced=True,
     subresources=("token",),
+    is_conditional=True,
 )
 LEASE = Kind(
     kind="Lease",
@@ -270,10 +364,20 @@ LEASE = Kind(
                 path_printer("Holder", ".spec.holderIdentity"),
                 age_printer(),
             ),
+            shape={
+                "spec": {
+                    "holderIdentity": str,
+                    "leaseDurationSeconds": int,
+                    "acquireTime": str,
+                    "renewTime": str,
+                    "leaseTransitions": int,
+                }
+            },
         ),
     ),
     is_namespaced=True,
     strategy=LeaseStrategy(),
+    is_conditional=True,
 )
 ROLE = _rbac("Role", "roles", is_namespaced=True)
 ROLE_BINDING = _rbac("RoleBinding", "rolebindings", is_namespaced=True)
@@ -286,7 +390,7 @@ def _review(kind: str, group: str) -> Kind:
         kind=kind,
         plural=f"{kind.lower()}s",
         singular=kind.lower(),
-        views=(View(group, "v1"),),
+        views=(View(group, "v1", shape=_REVIEW),),
         is_namespaced=False,
         verbs=("create",),
         is_virtual=True,

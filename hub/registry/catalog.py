@@ -53,9 +53,7 @@ class Catalog:
         return self._by_name.get((api_version, kind))
 
     def by_id(self, resource_id: str) -> Kind | None:
-        """Return the stored kind whose keys begin with `resource_id`; None for the hub's internal
-        records.
-        """
+        """Return the kind whose keys begin with `resource_id`, None for the hub's own records."""
         return self._by_id.get(resource_id)
 
     def group_versions(self) -> dict[str, list[str]]:

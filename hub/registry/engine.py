@@ -17,34 +17,30 @@ from hub.clock import Clock
 from hub.meta import Obj
 from hub.meta.codec.json import decode, draft, encode
 from hub.meta.errors import (
-    ApiError,
     Cause,
     already_exists,
     bad_request,
     conflict,
     forbidden,
-    internal_error,
     invalid,
     not_found,
-    storage_full,
-    unavailable,
 )
 from hub.meta.names import generate_name
+from hub.meta.objectmeta import check_types
 from hub.meta.patch import merge_patch
 from hub.meta.selectors import LabelSelector
-from hub.registry import objects
+from hub.registry import checks, objects
 from hub.registry.catalog import Catalog
 from hub.registry.kind import Kind, Served
 from hub.registry.objects import meta_of
 from hub.registry.strategy import Admission, Occasion
 from hub.registry.watch import WatchHub
 from hub.store import (
-    Closed,
     Conflict,
     Draft,
     Exists,
+    Index,
     Key,
-    MapFull,
     NotFound,
     Op,
     Revision,
@@ -52,6 +48,7 @@ from hub.store import (
     Stored,
     StoreError,
     Write,
+    decode_index,
     encode_key,
 )
 from hub.store import (
@@ -82,9 +79,7 @@ class Preconditions:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What a deletion came to: the object's last state, and whether it is gone or waits for
-    finalizers.
-    """
+    """What a deletion came to: the last state, and whether it is gone or waits for finalizers."""
 
     obj: Obj
     is_gone: bool
@@ -131,17 +126,13 @@ class Engine:
     def each(
         self, kind: Kind, namespace: str = "", selector: LabelSelector | None = None
     ) -> Iterator[Obj]:
-        """Yield every object of a kind (in a namespace, when given) in key order, in its stored
-        version.
-        """
-        match = None
-        if selector is not None:
-            from hub.store import decode_index  # noqa: PLC0415
+        """Yield every object of a kind, in a namespace when given, in key order, as stored."""
 
-            def match(_key: Key, index: object) -> bool:
-                return selector.matches(decode_index(index)[0])
+        def match(_key: Key, index: Index) -> bool:
+            return selector is None or selector.matches(decode_index(index)[0])
 
-        page = self.store.scan(key_prefix(kind.id, namespace or None), match=match)
+        found = None if selector is None else match
+        page = self.store.scan(key_prefix(kind.id, namespace or None), match=found)
         for stored in page.entries:
             yield decode(self.store.read(stored))
 
@@ -156,12 +147,12 @@ class Engine:
         """
         served = _served(served)
         kind = served.kind
-        new = self._incoming(served, obj, namespace)
+        new = checks.incoming(served, obj, namespace)
         meta = meta_of(new)
         if meta.get("resourceVersion"):
             raise bad_request("resourceVersion should not be set on objects to be created")
         prefix = meta.get("generateName", "") if not meta.get("name") else ""
-        self._check_namespace(kind, str(meta.get("namespace", "")))
+        self._check_namespace(kind, meta)
         for attempt in range(_GENERATED_NAME_ATTEMPTS if prefix else 1):
             if prefix:
                 meta["name"] = generate_name(prefix, self.clock.token)
@@ -182,23 +173,11 @@ class Engine:
         objects.stamp_new(kind, new, self.clock)
         kind.strategy.prepare_create(new, occasion)
         kind.strategy.default(new)
-        self._validate_names(kind, new)
+        self._refuse(kind, new, checks.metadata_causes(kind, new))
         for admission in self._admissions.get(kind.id, ()):
             admission(new, None, occasion)
         self._refuse(kind, new, kind.strategy.validate(new))
         return new
-
-    def _validate_names(self, kind: Kind, obj: Obj) -> None:
-        name = meta_of(obj).get("name") or ""
-        if not name:
-            message = "Required value: name or generateName is required"
-            causes = [Cause("FieldValueRequired", message, "metadata.name")]
-        else:
-            causes = [
-                Cause("FieldValueInvalid", f'Invalid value: "{name}": {text}', "metadata.name")
-                for text in kind.strategy.name_problems(str(name))
-            ]
-        self._refuse(kind, obj, causes)
 
     @staticmethod
     def _refuse(kind: Kind, obj: Obj, causes: list[Cause]) -> None:
@@ -206,9 +185,10 @@ class Engine:
             name = str(meta_of(obj).get("name") or "")
             raise invalid(kind.storage.group, kind.kind, name, causes)
 
-    def _check_namespace(self, kind: Kind, namespace: str) -> None:
+    def _check_namespace(self, kind: Kind, meta: Obj) -> None:
         if not kind.is_namespaced or self._namespaces is None:
             return
+        namespace = str(meta.get("namespace") or "")
         found = self.peek(self._namespaces.kind, namespace)
         if found is None:
             raise not_found(self._namespaces.resource, namespace)
@@ -217,7 +197,7 @@ class Engine:
                 f"unable to create new content in namespace {namespace} "
                 "because it is being terminated"
             )
-            error = forbidden(kind.resource, "", detail)
+            error = forbidden(kind.resource, str(meta.get("name") or "Unknown"), detail)
             message = f"namespace {namespace} is being terminated"
             error.causes = (Cause("NamespaceTerminating", message, "metadata.namespace"),)
             raise error
@@ -239,18 +219,14 @@ class Engine:
         :raises ApiError: 400, 403, 404, 409, 422
         """
         served = _served(served)
-        incoming = self._incoming(served, obj, namespace)
+        incoming = checks.incoming(served, obj, namespace)
+        if name:
+            checks.check_name(incoming, name)
         meta = meta_of(incoming)
-        if name and meta.get("name") not in (None, "", name):
-            raise bad_request(
-                f"the name of the object ({meta['name']}) does not match the name on the URL ({name})"
-            )
         meta["name"] = name = name or str(meta.get("name", ""))
         revision = str(meta.get("resourceVersion") or "")
-        if not revision and served.kind.is_custom:
-            message = "Invalid value: 0: must be specified for an update"
-            cause = Cause("FieldValueInvalid", message, "metadata.resourceVersion")
-            raise invalid(served.view.group, served.kind.kind, name, [cause])
+        if not revision and served.kind.needs_revision:
+            raise checks.missing_revision(served, name)
         wanted = Preconditions(str(meta.get("uid") or ""), revision)
         return await self._guaranteed(
             served,
@@ -272,8 +248,7 @@ class Engine:
         subresource: str = "",
         call: Call = SYSTEM_CALL,
     ) -> Obj:
-        """Apply an RFC 7396 merge patch, in the view of `served`; return the object in its stored
-        version.
+        """Apply an RFC 7396 merge patch, in the view of `served`; return the object as stored.
 
         ``metadata.uid`` and ``metadata.resourceVersion`` inside the patch are preconditions (409).
         """
@@ -284,8 +259,10 @@ class Engine:
         )
 
         def apply(old: Obj) -> Obj:
-            shown = served.view.from_storage(old)
-            return served.view.to_storage(self._stamp(served, merge_patch(shown, patch)))
+            merged = merge_patch(served.view.from_storage(old), patch)
+            check_types(merged)
+            checks.check_name(merged, name)
+            return checks.to_storage(served, merged)
 
         return await self._guaranteed(
             served,
@@ -307,8 +284,9 @@ class Engine:
         subresource: str = "",
         call: Call = SYSTEM_CALL,
     ) -> Obj:
-        """Let `change` alter a private copy of the object (in place, or by returning another); for
-        controllers.
+        """Let `change` alter a private copy of the object, in place or by returning another.
+
+        For controllers.
         """
         return await self._guaranteed(
             _served(kind),
@@ -348,7 +326,7 @@ class Engine:
             try:
                 return await self._commit_update(kind, new, old, stored, call)
             except Conflict:
-                # only an outdated read: a stale resourceVersion of the caller fails at the next check
+                # only an outdated read: a stale revision of the caller fails at the next check
                 continue
             except NotFound as error:
                 raise not_found(served.resource, name) from error
@@ -383,21 +361,24 @@ class Engine:
                     new["status"] = old["status"]
             kind.strategy.prepare_update(new, old, occasion)
         kind.strategy.default(new)
+        causes: list[Cause] = []
         if not subresource:
-            objects.bump_generation(kind, new, old)
             for admission in self._admissions.get(kind.id, ()):
                 admission(new, old, occasion)
-        causes = [*kind.strategy.validate(new), *kind.strategy.validate_update(new, old)]
-        self._refuse(kind, new, [*causes, *_finalizer_problems(new, old)])
+            objects.bump_generation(kind, new, old)
+            causes += checks.metadata_causes(kind, new)
+        causes += kind.strategy.validate(new)
+        causes += kind.strategy.validate_update(new, old)
+        self._refuse(kind, new, [*causes, *checks.finalizer_causes(new, old)])
         return new
 
     async def _commit_update(
         self, kind: Kind, new: Obj, old: Obj, stored: Stored, call: Call
     ) -> Obj:
         meta = meta_of(new)
-        if objects.is_deleting(new) and not meta.get("finalizers"):
-            if kind.strategy.deletes_at_once(new):
-                return await self._write(kind, Op.DELETE, new, stored.revision, call)
+        is_free = objects.is_deleting(new) and not meta.get("finalizers")
+        if is_free and kind.strategy.deletes_at_once(new):
+            return await self._write(kind, Op.DELETE, new, stored.revision, call)
         if kind.strategy.is_renewal(new, old) and not call.is_dry_run:
             return self._renew(kind, new, stored)
         return await self._write(kind, Op.UPDATE, new, stored.revision, call)
@@ -422,10 +403,13 @@ class Engine:
     ) -> Deleted:
         """Delete an object, or mark it when finalizers hold it.
 
-        :raises ApiError: 404, 409 (a precondition does not hold)
+        :raises ApiError: 403 (protected), 404, 409 (a precondition does not hold)
         """
         served = _served(served)
         kind = served.kind
+        refusal = kind.strategy.deletion_refusal(name)
+        if refusal:
+            raise forbidden(served.resource, name, refusal)
         for _attempt in range(_ATTEMPTS):
             stored = self.find(kind, name, namespace)
             if stored is None:
@@ -447,54 +431,6 @@ class Engine:
         raise conflict(served.resource, name)
 
     # ---------------------------------------------------------------- storing
-
-    def _incoming(self, served: Served, obj: Obj, namespace: str) -> Obj:
-        """Return the caller's object as it would be stored, its envelope checked against the URL."""
-        kind = served.kind
-        self._check_envelope(served, obj)
-        new = served.view.to_storage(self._stamp(served, obj))
-        meta = meta_of(new)
-        if not kind.is_namespaced:
-            meta.pop("namespace", None)
-            return new
-        given = meta.get("namespace")
-        if namespace and given not in (None, "", namespace):
-            raise bad_request(
-                f"the namespace of the provided object does not match the namespace sent on "
-                f"the request ({given} != {namespace})"
-            )
-        meta["namespace"] = namespace or given or ""
-        return new
-
-    @staticmethod
-    def _check_envelope(served: Served, obj: Obj) -> None:
-        kind = obj.get("kind", served.kind.kind)
-        version = obj.get("apiVersion", served.view.api_version)
-        if kind != served.kind.kind:
-            raise bad_request(
-                f"the kind in the data ({kind}) does not match the expected kind "
-                f"({served.kind.kind})"
-            )
-        if version != served.view.api_version:
-            raise bad_request(
-                f"the API version in the data ({version}) does not match the expected API version "
-                f"({served.view.api_version})"
-            )
-        if not isinstance(obj.get("metadata", {}), dict):
-            raise bad_request("metadata: must be an object")
-
-    @staticmethod
-    def _stamp(served: Served, obj: Obj) -> Obj:
-        """Return `obj` with its type and a metadata of its own, type fields first as kube writes
-        them.
-        """
-        rest = {k: v for k, v in obj.items() if k not in ("apiVersion", "kind", "metadata")}
-        return {
-            "apiVersion": served.view.api_version,
-            "kind": served.kind.kind,
-            "metadata": dict(obj.get("metadata") or {}),
-            **rest,
-        }
 
     async def _write(
         self, kind: Kind, op: Op, obj: Obj, expect: Revision | None, call: Call
@@ -519,7 +455,7 @@ class Engine:
         except (Exists, Conflict, NotFound):
             raise
         except StoreError as error:
-            raise _as_api_error(error) from error
+            raise checks.as_api_error(error) from error
         meta["resourceVersion"] = str(revision)
         return obj
 
@@ -538,31 +474,3 @@ def _served(served: Served | Kind) -> Served:
 def _draft(obj: Obj) -> Draft:
     head, tail = draft(obj)
     return Draft(head, tail)
-
-
-def _finalizer_problems(new: Obj, old: Obj) -> list[Cause]:
-    """Return the finalizers that were added to an object being deleted."""
-    if not objects.is_deleting(old):
-        return []
-    added = [
-        f
-        for f in meta_of(new).get("finalizers") or []
-        if f not in (meta_of(old).get("finalizers") or [])
-    ]
-    if not added:
-        return []
-    shown = ", ".join(f'"{f}"' for f in added)
-    message = (
-        "Forbidden: no new finalizers can be added if the object is being deleted, "
-        f"found new finalizers []string{{{shown}}}"
-    )
-    return [Cause("FieldValueForbidden", message, "metadata.finalizers")]
-
-
-def _as_api_error(error: StoreError) -> ApiError:
-    """Translate what the store refuses into what a client understands."""
-    if isinstance(error, MapFull):
-        return storage_full(f"the store cannot take writes now: {error}; reads go on")
-    if isinstance(error, Closed):
-        return unavailable("the hub is stopping")
-    return internal_error(str(error))

@@ -6,11 +6,11 @@ time to live and never enter log, state hash or snapshots.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from hub.meta import Obj
 from hub.registry.kind import Kind, View
 from hub.registry.printing import Printer, computed, path_printer
+from hub.registry.shape import Shape
 from hub.registry.strategy import Strategy
 
 _CORE_TO_NEW = {
@@ -46,7 +46,7 @@ class EventStrategy(Strategy):
 
     def fields(self, obj: Obj) -> Mapping[str, str]:
         """Offer the object it is about, its reason, type and source."""
-        about: dict[str, Any] = obj.get("involvedObject") or {}
+        about: Obj = obj.get("involvedObject") or {}
         source = (obj.get("source") or {}).get("component") or obj.get("reportingComponent") or ""
         found = {f"involvedObject.{name}": str(about.get(name) or "") for name in _ABOUT}
         found["reason"] = str(obj.get("reason") or "")
@@ -62,6 +62,8 @@ class EventStrategy(Strategy):
 
 
 _ABOUT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_OBJECT: Shape = dict.fromkeys(_ABOUT, str)
+_SOURCE: Shape = {"component": str, "host": str}
 
 
 def _about(obj: Obj) -> str:
@@ -91,11 +93,17 @@ EVENT = Kind(
     singular="event",
     short_names=("ev",),
     views=(
-        View("", "v1", printers=_printers()),
+        View(
+            "",
+            "v1",
+            printers=_printers(),
+            shape={"involvedObject": _OBJECT, "source": _SOURCE, "series": dict},
+        ),
         View(
             "events.k8s.io",
             "v1",
             printers=_printers(),
+            shape={"regarding": _OBJECT, "deprecatedSource": _SOURCE, "series": dict},
             to_storage=to_core,
             from_storage=from_core,
         ),

@@ -14,11 +14,10 @@ _SWEEP_S = 60.0
 
 
 class EventExpiry:
-    """Deletes events that were last written more than `TTL_S` ago, judged by revisions of this
-    process's lifetime.
+    """Deletes events that were last written more than `TTL_S` ago.
 
-    After a restart the clock of every event begins anew: an event may live up to twice as long,
-    never shorter.
+    Judged by revisions of this process's lifetime: after a restart the clock of every event begins
+    anew, so that an event may live up to twice as long, never shorter.
     """
 
     def __init__(self, engine: Engine, kind: Kind, clock: Clock) -> None:

@@ -12,6 +12,7 @@ from functools import cached_property
 from hub.meta import Obj
 from hub.meta.errors import Resource
 from hub.registry.printing import Printer
+from hub.registry.shape import Shape
 from hub.registry.strategy import Strategy
 
 STANDARD_VERBS = (
@@ -34,13 +35,15 @@ def same(obj: Obj) -> Obj:
 class View:
     """One served version of a kind.
 
-    `to_storage` and `from_storage` take and return whole objects, apiVersion and kind included, and
-    never change their argument. `printers` are what ``kubectl get`` prints; none = name and age.
+    `shape` has the types of the fields that the hub reads. `to_storage` and `from_storage` take
+    and return whole objects, apiVersion and kind included, and never change their argument.
+    `printers` are what ``kubectl get`` prints; none = name and age.
     """
 
     group: str
     version: str
     printers: tuple[Printer, ...] = ()
+    shape: dict[str, Shape] = field(default_factory=dict, compare=False)
     to_storage: Callable[[Obj], Obj] = same
     from_storage: Callable[[Obj], Obj] = same
 
@@ -54,11 +57,12 @@ class View:
 class Kind:
     """A resource the hub serves.
 
-    `has_generation`: metadata.generation counts changes outside metadata and status. `is_custom`:
-    behaves as a custom resource (an update must carry a resourceVersion, strategic merge patches
-    are refused). `is_sealed`: encrypted at rest. `is_volatile`: outside log, state hash and
-    snapshots. `is_virtual`: answered without being stored (access reviews). `is_protected`: its
-    creation is shipped to the bucket at once.
+    `has_generation`: metadata.generation counts changes outside metadata and status.
+    `is_custom`: behaves as a custom resource (protobuf and strategic merge patches are refused,
+    types are checked as by a schema). `is_conditional`: an update must carry a resourceVersion,
+    as that of every custom resource. `is_sealed`: encrypted at rest. `is_volatile`: outside
+    log, state hash and snapshots. `is_virtual`: answered without being stored (access reviews).
+    `is_protected`: its creation is shipped to the bucket at once.
     """
 
     kind: str
@@ -73,6 +77,7 @@ class Kind:
     verbs: tuple[str, ...] = STANDARD_VERBS
     has_generation: bool = False
     is_custom: bool = False
+    is_conditional: bool = False
     is_sealed: bool = False
     is_volatile: bool = False
     is_virtual: bool = False
@@ -97,6 +102,11 @@ class Kind:
     def list_kind(self) -> str:
         """Return the kind of a list of these."""
         return f"{self.kind}List"
+
+    @property
+    def needs_revision(self) -> bool:
+        """Whether an update must carry a resourceVersion."""
+        return self.is_custom or self.is_conditional
 
     @property
     def has_status(self) -> bool:

@@ -1,6 +1,4 @@
-"""What authentication and authorisation need to know of stored objects, kept current from the watch
-hub.
-"""
+"""What authentication and authorisation need to know of stored objects, kept current."""
 
 from typing import Literal, cast
 

@@ -29,7 +29,7 @@ def index_of(kind: Kind, obj: Obj) -> Index:
 
 
 def stamp_new(kind: Kind, obj: Obj, clock: Clock) -> None:
-    """Give a new object its uid, creation time and first generation; drop what clients may not set."""
+    """Give a new object its uid, creation time and generation; drop what clients may not set."""
     meta = meta_of(obj)
     for name in (*_SERVER_OWNED, *_DELETION, "resourceVersion"):
         meta.pop(name, None)

@@ -126,7 +126,8 @@ def _problems(options: ListOptions, *, is_watch: bool) -> list[Cause]:
             refuse(
                 "FieldValueForbidden",
                 "resourceVersionMatch",
-                "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+                "Forbidden: sendInitialEvents requires setting resourceVersionMatch to "
+                "NotOlderThan",
             )
         elif options.wants_initial_events and not options.wants_bookmarks:
             refuse(

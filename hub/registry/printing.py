@@ -32,7 +32,7 @@ def name_printer() -> Printer:
 def age_printer(type_: str = "string") -> Printer:
     """Print how long the object has existed."""
     column = Column("Age", type_, "", "Time since the object was created.", 0)
-    return Printer(column, lambda obj, now: age(obj, now))
+    return Printer(column, age)
 
 
 def path_printer(

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 
 from hub.meta import Obj
 from hub.meta.errors import Cause
+from hub.meta.timestamp import human_duration
 from hub.registry.kind import Kind, View
 from hub.registry.printing import age_printer, computed, name_printer, path_printer
+from hub.registry.shape import CONDITIONS
 from hub.registry.strategy import Occasion, Strategy
 
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
@@ -31,9 +33,7 @@ def has_condition(obj: Obj, type_: str) -> bool:
 
 
 class RequestStrategy(Strategy):
-    """Three writers, three parts: the requester's spec, the approver's conditions, the signer's
-    certificate.
-    """
+    """Three writers, three parts: requester spec, approver conditions, signer certificate."""
 
     def prepare_create(self, obj: Obj, occasion: Occasion) -> None:
         """Write the requester from the authenticated user, whatever the body says."""
@@ -98,7 +98,10 @@ class RequestStrategy(Strategy):
             causes.append(Cause("FieldValueRequired", text, "spec.usages"))
         seconds = spec.get("expirationSeconds")
         if seconds is not None and seconds < 600:
-            text = f"Invalid value: {seconds}: may not specify a duration less than 600 seconds (10 minutes)"
+            text = (
+                f"Invalid value: {seconds}: may not specify a duration less than 600 seconds "
+                "(10 minutes)"
+            )
             causes.append(Cause("FieldValueInvalid", text, "spec.expirationSeconds"))
         if all(has_condition(obj, decision) for decision in _DECISIONS):
             text = 'Invalid value: "Denied": Approved and Denied conditions are mutually exclusive'
@@ -157,8 +160,6 @@ def _condition_text(obj: Obj) -> str:
 
 
 def _duration_text(obj: Obj) -> str:
-    from hub.meta.timestamp import human_duration  # noqa: PLC0415
-
     seconds = (obj.get("spec") or {}).get("expirationSeconds")
     return "<none>" if seconds is None else human_duration(int(seconds))
 
@@ -182,6 +183,15 @@ CSR = Kind(
                 ),
                 computed("Condition", _condition_text, description="Decision, and whether issued."),
             ),
+            shape={
+                "spec": {
+                    "request": str,
+                    "signerName": str,
+                    "usages": [str],
+                    "expirationSeconds": int,
+                },
+                "status": {"certificate": str, "conditions": CONDITIONS},
+            },
         ),
     ),
     is_namespaced=False,

@@ -52,9 +52,7 @@ class Strategy:
     def apply_subresource(
         self, subresource: str, target: Obj, wanted: Obj, occasion: Occasion
     ) -> None:
-        """Write into `target`, a copy of the stored object, what the subresource may change of
-        `wanted`.
-        """
+        """Write into `target`, a copy of the stored object, what may change of `wanted`."""
         target.pop("status", None)
         if "status" in wanted:
             target["status"] = wanted["status"]
@@ -72,7 +70,7 @@ class Strategy:
         return []
 
     def fields(self, obj: Obj) -> Mapping[str, str]:
-        """Return the fields that field selectors know beside metadata.name and metadata.namespace."""
+        """Return what field selectors know beside metadata.name and metadata.namespace."""
         return {}
 
     def selectable(self) -> tuple[str, ...]:
@@ -80,16 +78,19 @@ class Strategy:
         return ()
 
     def deletes_at_once(self, obj: Obj) -> bool:
-        """Whether an object without metadata.finalizers goes when it is deleted (Namespace waits
-        for its contents).
+        """Whether an object without metadata.finalizers goes when it is deleted.
+
+        A Namespace waits for its contents.
         """
         return True
+
+    def deletion_refusal(self, name: str) -> str:
+        """Return why the object of that name may never be deleted, "" when it may."""
+        return ""
 
     def begin_deletion(self, obj: Obj) -> None:
         """Mark, beyond metadata, an object that begins to be deleted."""
 
     def is_renewal(self, new: Obj, old: Obj) -> bool:
-        """Whether an update is a heartbeat that may live in the memory overlay until it is flushed
-        (Lease).
-        """
+        """Whether an update is a heartbeat that may live in the memory overlay (Lease)."""
         return False

@@ -1,5 +1,4 @@
-"""Who watches what: an index from changes to the watchers they concern, and one encoding for all of
-them.
+"""Who watches what: an index from changes to watchers, and one encoding for all of them.
 
 Owns the live watchers of one hub. A watcher is found by dictionary look-ups on (resource,
 namespace, name) or on one label it pins, never by testing every watcher against every change
@@ -31,8 +30,9 @@ Place: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A form in which events are written: equal keys share their bytes. `encode` takes the stored
-    JSON document.
+    """A form in which events are written: equal keys share their bytes.
+
+    `encode` takes the stored JSON document.
     """
 
     key: tuple[str, ...]
@@ -177,7 +177,7 @@ class Alarms:
         self._order = itertools.count()
 
     def at(self, when_s: float, action: Callable[[], float | None]) -> None:
-        """Run `action` at `when_s` on the monotonic clock; it returns when to run again, or None."""
+        """Run `action` at `when_s` (monotonic); it returns when to run again, or None."""
         heapq.heappush(self._heap, _Due(when_s, next(self._order), action))
 
     def run(self, now_s: float) -> None:

@@ -80,7 +80,7 @@ class Queue:
         """Ask for a key that failed, later each time; return the delay in seconds."""
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
-        delay = min(_FIRST_RETRY_S * 2 ** min(count, 20), _LAST_RETRY_S)
+        delay = min(_FIRST_RETRY_S * float(1 << min(count, 20)), _LAST_RETRY_S)
         self.add_after(key, delay)
         return delay
 
