@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+import lmdb
+
 from hub.store.api import Key, Op, Position, Record, Revision
-from hub.store.errors import Compacted, FutureRevision
+from hub.store.errors import Closed, Compacted, FutureRevision
 from hub.store.lmdb_env import (
     NAME_DATA_KEYS,
     Environment,
@@ -109,5 +111,7 @@ def _records(txn: Txn, env: Environment) -> Iterator[Record]:
         with txn.cursor(env.objects) as cursor:
             for in_file, raw in cursor:
                 yield Record(full_key(in_file, raw), revision_of(raw), raw)
+    except lmdb.Error as error:
+        raise Closed(f"the store was closed under an export: {error}") from error
     finally:
         txn.abort()

@@ -21,7 +21,7 @@ import lmdb
 from hub.store import state_hash
 from hub.store.api import Position, Revision
 from hub.store.directory import DATA_FILE
-from hub.store.errors import Corrupt, MapFull, StoreError
+from hub.store.errors import Closed, Corrupt, MapFull, StoreError
 from hub.store.key import STORED_KEY_BYTES
 
 if TYPE_CHECKING:
@@ -83,7 +83,10 @@ class Environment:
 
     def read(self) -> Txn:
         """Begin a read transaction; a context manager. Hold it for milliseconds only."""
-        return self.env.begin()
+        try:
+            return self.env.begin()
+        except lmdb.Error as error:
+            raise Closed(f"the store is closed, or cannot be read: {error}") from error
 
     def begin(self) -> Txn:
         """Begin the write transaction; blocks while another thread has it."""

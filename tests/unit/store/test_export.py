@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hub.store import (
+    Closed,
     Compacted,
     Corrupt,
     FutureRevision,
@@ -193,6 +194,20 @@ async def test_closing_an_export_early_ends_its_transaction(tmp_path: Path) -> N
     untouched.close()
     assert store._shared.env.env.reader_check() == 0
     await store.close()
+
+
+async def test_an_export_of_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = await populated(tmp_path / "a")
+    full = store.export_full()
+    assert next(full.records).raw
+    await store.close()
+    with pytest.raises(Closed):
+        list(full.records)
+    full.close()
+    with pytest.raises(Closed):
+        store.export_full()
+    with pytest.raises(Closed):
+        store.get(key("n000"))
 
 
 @pytest.mark.parametrize(

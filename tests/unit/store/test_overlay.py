@@ -3,10 +3,12 @@
 import asyncio
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from hub.store import Change, Closed, Conflict, Index, MapFull, Op, Revision, Store
 from hub.store import ledger as ledger_module
+from hub.store.job import FlushJob
 from hub.store.ledger import CEILING_BLOCK
 from tests.unit.store.given import create, delete, document, draft, key, kill, open_store, update
 
@@ -69,7 +71,9 @@ async def test_a_durable_write_outlives_an_older_renewal(tmp_path: Path) -> None
     store = open_store(tmp_path / "data")
     revision = await renewed(store)
     await store.flush()
+    assert (_flushed_rows(store), store.stats().renewals) == (1, 1)
     (durable,) = await store.commit(update(LEASE, "holder", expect=revision))
+    assert (_flushed_rows(store), store.stats().renewals) == (0, 0)
     kill(store)
     store = open_store(tmp_path / "data")
     assert text_of(store) == document(durable, "holder")
@@ -77,17 +81,60 @@ async def test_a_durable_write_outlives_an_older_renewal(tmp_path: Path) -> None
     await store.close()
 
 
-async def test_a_stale_row_is_dropped_at_opening(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_a_stale_row_is_dropped_at_opening(tmp_path: Path, is_deleted: bool) -> None:
     store = open_store(tmp_path / "data")
     revision = await renewed(store)
     rows = store._shared.overlay.take_dirty()
-    await store.commit(delete(LEASE, expect=revision))
+    (durable,) = await store.commit(
+        delete(LEASE, expect=revision) if is_deleted else update(LEASE, "holder", expect=revision)
+    )
     with store._shared.env.write() as txn:
         txn.put(rows[0][0], rows[0][1], db=store._shared.env.renewals)
     kill(store)
     store = open_store(tmp_path / "data")
-    assert store.get(LEASE) is None
-    assert _flushed_rows(store) == 0
+    stored = store.get(LEASE)
+    assert (stored and stored.revision) == (None if is_deleted else durable)
+    assert (_flushed_rows(store), store.stats().renewals) == (0, 0)
+    await store.close()
+
+
+async def test_a_failed_flush_is_made_up_for_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(tmp_path / "data")
+    revision = await renewed(store)
+
+    def fails(*_: object) -> None:
+        raise lmdb.DiskError("no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FlushJob, "apply", fails)
+        with pytest.raises(MapFull, match="no space left"):
+            await store.flush()
+    await store.flush()
+    kill(store)
+    store = open_store(tmp_path / "data")
+    assert text_of(store) == document(revision, "t3")
+    await store.close()
+
+
+async def test_a_close_that_cannot_flush_says_so_and_closes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(tmp_path / "data")
+    await renewed(store)
+
+    def fails(*_: object) -> None:
+        raise lmdb.DiskError("no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FlushJob, "apply", fails)
+        with pytest.raises(MapFull):
+            await store.close()
+    store = open_store(tmp_path / "data")
+    assert text_of(store) == document(1, "t0")
+    assert not store.was_clean
     await store.close()
 
 
