@@ -102,11 +102,12 @@ class Api:
         await self._verbs.run(info, request, user, reply)
 
     def _authorize(self, user: User, info: RequestInfo) -> None:
-        decision = self._services.authorizer.authorize(user, info.attributes())
+        asked = info.attributes()
+        decision = self._services.authorizer.authorize(user, asked)
         if decision.allowed:
             return
         resource = Resource(info.group, info.resource) if info.is_resource else Resource("", "")
-        raise forbidden(resource, info.name, decision.reason)
+        raise forbidden(resource, asked.name, decision.reason)
 
     def _plain(self, info: RequestInfo, request: Request, reply: Reply) -> None:
         """Answer what is no resource: discovery, version, health, keys, metrics."""

@@ -11,15 +11,9 @@ from hub.http.negotiate import JSON, parse_accept
 from hub.meta import Obj
 from hub.meta.codec.json import encode
 from hub.registry.catalog import Catalog
-from hub.registry.kind import Served
+from hub.registry.kind import SUBRESOURCE_VERBS, Served
 
 _VIRTUAL_SUBRESOURCES = {"token": ("TokenRequest", "authentication.k8s.io", "v1")}
-_SUBRESOURCE_VERBS = {
-    "status": ["get", "patch", "update"],
-    "approval": ["get", "patch", "update"],
-    "finalize": ["update"],
-    "token": ["create"],
-}
 _AGGREGATED = ("v2", "v2beta1")
 
 
@@ -151,7 +145,7 @@ def _subresource(served: Served, name: str) -> Obj:
         "singularName": "",
         "namespaced": served.kind.is_namespaced,
         "kind": kind,
-        "verbs": _SUBRESOURCE_VERBS[name],
+        "verbs": list(SUBRESOURCE_VERBS[name]),
     }
     if name in _VIRTUAL_SUBRESOURCES:
         found |= {"group": group, "version": version}
@@ -181,7 +175,7 @@ def _discovered_subresource(served: Served, name: str) -> Obj:
     return {
         "subresource": name,
         "responseKind": _type_of(group, version, kind),
-        "verbs": _SUBRESOURCE_VERBS[name],
+        "verbs": list(SUBRESOURCE_VERBS[name]),
     }
 
 

@@ -4,7 +4,7 @@ Pure; mirrors k8s.io/apiserver/pkg/endpoints/request/requestinfo.go.
 """
 
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from hub.auth.user import Attributes
 from hub.meta.errors import ApiError, bad_request
@@ -73,11 +73,12 @@ def parse_request(method: str, target: str) -> RequestInfo:
 
     :raises ApiError: 400 when the target is no path
     """
-    parts = urlsplit(target)
-    if not parts.path.startswith("/"):
+    if not target.startswith("/"):
         raise bad_request(f"the request target {target[:80]!r} is not a path")
-    path = unquote(parts.path)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    raw_path, _, raw_query = target.partition("?")
+    path = unquote(raw_path)
+    # of repeated parameters the first counts, as for Go's url.Values.Get
+    query = dict(reversed(parse_qsl(raw_query, keep_blank_values=True)))
     segments = [s for s in path.split("/") if s]
     plain = RequestInfo(method, path, query, method.lower())
     if len(segments) >= 3 and segments[0] == "api":
@@ -89,7 +90,7 @@ def parse_request(method: str, target: str) -> RequestInfo:
 
 def _resource(plain: RequestInfo, group: str, version: str, rest: list[str]) -> RequestInfo:
     namespace = ""
-    is_watch_path = rest[0] == "watch" and len(rest) > 1
+    is_watch_path = rest[0] == "watch" and len(rest) > 1 and plain.method in ("GET", "HEAD")
     if is_watch_path:
         rest = rest[1:]
     if rest[0] == "namespaces" and len(rest) > 1:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from hub.http.negotiate import Form
 from hub.http.render import ListMeta, Renderer
 from hub.http.reply import Reply
-from hub.meta.errors import expired, resource_version_too_large
+from hub.meta.errors import bad_request, expired, resource_version_too_large
 from hub.registry.engine import Engine
 from hub.registry.kind import Served
 from hub.registry.options import ListOptions, decode_continue, encode_continue
@@ -79,7 +79,10 @@ def read_page(
     if options.continue_token:
         first_revision, start = decode_continue(options.continue_token)
         space, _, name = start.partition("/")
-        after = encode_key(kind.id, space, name)
+        try:
+            after = encode_key(kind.id, space, name)
+        except ValueError:
+            raise bad_request("continue key is not valid: list again without it") from None
     page = engine.store.scan(
         key_prefix(kind.id, namespace or None),
         after=after,

@@ -3,13 +3,16 @@
 Mirrors k8s.io/kubernetes/pkg/registry/{authentication,authorization}.
 """
 
+import datetime as dt
+
 from hub.auth.rbac import Authorizer
 from hub.auth.user import Attributes, User
 from hub.meta import Obj
 from hub.meta.errors import bad_request
+from hub.meta.timestamp import format_time
 
 
-def review_self(obj: Obj, user: User) -> Obj:
+def review_self(obj: Obj, user: User, now: dt.datetime) -> Obj:
     """Return a SelfSubjectReview with the user's attributes."""
     info: Obj = {"username": user.name}
     if user.uid:
@@ -18,7 +21,8 @@ def review_self(obj: Obj, user: User) -> Obj:
         info["groups"] = list(user.groups)
     if user.extra:
         info["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return {**obj, "metadata": obj.get("metadata") or {}, "status": {"userInfo": info}}
+    metadata = {"creationTimestamp": format_time(now)}
+    return {**obj, "metadata": metadata, "status": {"userInfo": info}}
 
 
 def review_access(obj: Obj, user: User, authorizer: Authorizer) -> Obj:

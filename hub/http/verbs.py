@@ -4,19 +4,23 @@ Owns request bodies, query options of writes, and the answers' status codes
 (k8s.io/apiserver/pkg/endpoints/handlers).
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hub.auth.tokens import ObjectRef
 from hub.auth.user import Attributes, User
+from hub.clock import Clock
 from hub.http.api import Request
 from hub.http.info import RequestInfo
-from hub.http.listing import answer_list
-from hub.http.negotiate import choose_form
+from hub.http.listing import answer_list, wait_for
+from hub.http.negotiate import JSON, Form, choose_form
 from hub.http.render import Renderer
 from hub.http.reply import Reply
 from hub.http.reviews import review_access, review_self
 from hub.meta import Obj
 from hub.meta.body import decode_body
+from hub.meta.causes import not_supported
 from hub.meta.codec.json import decode
 from hub.meta.errors import (
     Cause,
@@ -24,23 +28,89 @@ from hub.meta.errors import (
     forbidden,
     invalid,
     method_not_allowed,
+    not_acceptable,
     not_found,
     path_not_found,
     unsupported_media_type,
 )
 from hub.meta.timestamp import format_time
+from hub.registry import checks
 from hub.registry.builtin import SERVICE_ACCOUNT
 from hub.registry.engine import Call, Preconditions
-from hub.registry.kind import Served
-from hub.registry.options import parse_list_options
+from hub.registry.kind import SUBRESOURCE_VERBS, Kind, Served
+from hub.registry.options import parse_list_options, parse_revision
 from hub.registry.requests import CSR
+from hub.registry.shape import Shape, conform
 
 if TYPE_CHECKING:
     from hub.http.app import Services
 
 _MERGE = "application/merge-patch+json"
-_READS = ("get", "list", "watch")
 _MIN_TOKEN_S, _DEFAULT_TOKEN_S, _MAX_TOKEN_S = 600, 3600, 1 << 32
+_OPTIONS_KINDS = {
+    "create": "CreateOptions",
+    "update": "UpdateOptions",
+    "patch": "PatchOptions",
+    "delete": "DeleteOptions",
+}
+_DELETE_OPTIONS: dict[str, Shape] = {
+    "preconditions": {"uid": str, "resourceVersion": str},
+    "dryRun": [str],
+    "propagationPolicy": str,
+    "orphanDependents": bool,
+    "gracePeriodSeconds": int,
+}
+_TOKEN_REQUEST: dict[str, Shape] = {
+    "spec": {"expirationSeconds": int, "audiences": [str], "boundObjectRef": dict}
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """An authorised request for a served kind, and where its answer goes."""
+
+    served: Served
+    info: RequestInfo
+    request: Request
+    user: User
+    reply: Reply
+    clock: Clock
+
+    @property
+    def namespace(self) -> str:
+        """Return the namespace of the objects asked for, "" for all or for cluster-scoped kinds."""
+        return self.info.namespace if self.served.kind.is_namespaced else ""
+
+    def renderer(self) -> Renderer:
+        """Return how the answer is to be written.
+
+        To be asked for before anything is written to the store.
+
+        :raises ApiError: 406
+        """
+        form = choose_form(self.request.headers.get("accept"), is_list=self.info.verb == "list")
+        if self.served.kind.is_virtual and form is not Form.OBJECT:
+            raise not_acceptable([JSON])
+        return Renderer(self.served, form, self.info.query.get("includeObject", ""), self.clock)
+
+    def body(self, *, accepts_protobuf: bool = True) -> Obj:
+        """Return the decoded body.
+
+        :raises ApiError: 400 or 415
+        """
+        content_type = self.request.headers.get("content-type")
+        return decode_body(content_type, self.request.body, accepts_protobuf=accepts_protobuf)
+
+    def call(self, dry_run: Sequence[str] = ()) -> Call:
+        """Return who calls and whether it is a dry run, by query or by the body's `dryRun`.
+
+        :raises ApiError: 422
+        """
+        asked = list(dry_run) or [v for v in (self.info.query.get("dryRun"),) if v]
+        if any(value != "All" for value in asked):
+            cause = not_supported("dryRun", asked, ["All"])
+            raise invalid("meta.k8s.io", _OPTIONS_KINDS[self.info.verb], "", [cause])
+        return Call(self.user, is_dry_run=bool(asked))
 
 
 class Verbs:
@@ -65,170 +135,122 @@ class Verbs:
         :raises ApiError: whatever is wrong with it
         """
         served = self._services.catalog.find(info.group, info.version, info.resource)
-        if served is None or (
-            info.subresource and info.subresource not in served.kind.subresources
-        ):
+        if served is None or not _has_path(served.kind, info):
             raise path_not_found()
-        kind = served.kind
-        if kind.is_namespaced is False and info.namespace and kind.plural != "namespaces":
-            raise path_not_found()
-        if not info.subresource and info.verb not in kind.verbs:
-            raise method_not_allowed(served.resource, info.verb)
+        subresource = info.subresource
+        verbs = SUBRESOURCE_VERBS[subresource] if subresource else served.kind.verbs
         run = self._run.get(info.verb)
-        if run is None:
+        if run is None or info.verb not in verbs:
             raise method_not_allowed(served.resource, info.verb)
-        await run(served, info, request, user, reply)
+        await run(Ask(served, info, request, user, reply, self._services.clock))
 
     # ---------------------------------------------------------------- reading
 
-    def _renderer(self, served: Served, info: RequestInfo, request: Request) -> Renderer:
-        is_list = info.verb == "list"
-        form = choose_form(request.headers.get("accept"), is_list=is_list)
-        include = info.query.get("includeObject", "")
-        return Renderer(served, form, include, self._services.clock)
-
-    async def _get(
-        self, served: Served, info: RequestInfo, request: Request, _user: User, reply: Reply
-    ) -> None:
-        renderer = self._renderer(served, info, request)
-        namespace = info.namespace if served.kind.is_namespaced else ""
-        stored = self._engine.find(served.kind, info.name, namespace)
+    async def _get(self, ask: Ask) -> None:
+        renderer = ask.renderer()
+        await wait_for(self._engine, parse_revision(ask.info.query.get("resourceVersion", "")))
+        stored = self._engine.find(ask.served.kind, ask.info.name, ask.namespace)
         if stored is None:
-            raise not_found(served.resource, info.name)
-        reply.send(200, renderer.document(self._engine.store.read(stored)) + b"\n")
+            raise not_found(ask.served.resource, ask.info.name)
+        ask.reply.send(200, renderer.document(self._engine.store.read(stored)) + b"\n")
 
-    async def _list(
-        self, served: Served, info: RequestInfo, request: Request, _user: User, reply: Reply
-    ) -> None:
-        options = parse_list_options(info.query, served, is_watch=False)
-        renderer = self._renderer(served, info, request)
-        await answer_list(self._engine, renderer, info.namespace, options, reply)
+    async def _list(self, ask: Ask) -> None:
+        options = parse_list_options(ask.info.query, ask.served, is_watch=False)
+        await answer_list(self._engine, ask.renderer(), ask.namespace, options, ask.reply)
 
-    async def _watch(
-        self, served: Served, info: RequestInfo, request: Request, _user: User, reply: Reply
-    ) -> None:
-        options = parse_list_options(info.query, served, is_watch=True)
-        renderer = self._renderer(served, info, request)
-        await self._services.watching.answer(renderer, info.namespace, options, reply)
+    async def _watch(self, ask: Ask) -> None:
+        # a name stands in the path of the old /watch/ form; it was authorised, so it must bind
+        options = parse_list_options(
+            ask.info.query, ask.served, is_watch=True, path_name=ask.info.name
+        )
+        watching = self._services.watching
+        await watching.answer(ask.renderer(), ask.namespace, options, ask.reply)
 
     # ---------------------------------------------------------------- writing
 
-    @staticmethod
-    def _body(request: Request) -> Obj:
-        content_type = request.headers.get("content-type")
-        return decode_body(content_type, request.body, accepts_protobuf=True)
-
-    @staticmethod
-    def _call(info: RequestInfo, user: User) -> Call:
-        dry_run = info.query.get("dryRun", "")
-        if dry_run not in ("", "All"):
-            message = f'Unsupported value: "{dry_run}": supported values: "All"'
-            cause = Cause("FieldValueNotSupported", message, "dryRun")
-            raise invalid("meta.k8s.io", "CreateOptions", "", [cause])
-        return Call(user, is_dry_run=dry_run == "All")
-
-    def _answer(
-        self,
-        status: int,
-        served: Served,
-        obj: Obj,
-        info: RequestInfo,
-        request: Request,
-        reply: Reply,
-    ) -> None:
-        renderer = self._renderer(served, info, request)
-        reply.send(status, renderer.one(obj) + b"\n")
-
-    async def _create(
-        self, served: Served, info: RequestInfo, request: Request, user: User, reply: Reply
-    ) -> None:
-        body = self._body(request)
+    async def _create(self, ask: Ask) -> None:
+        served, info = ask.served, ask.info
         if info.subresource == "token":
-            self._create_token(served, info, body, reply)
+            self._create_token(ask)
             return
         if info.name:
             raise method_not_allowed(served.resource, "create")
+        renderer = ask.renderer()
+        body = ask.body(accepts_protobuf=not served.kind.is_custom)
         if served.kind.is_virtual:
-            reply.document(201, self._review(served, body, user))
+            ask.reply.document(201, self._review(served, body, ask.user))
             return
         if served.kind.is_namespaced and not info.namespace:
             raise bad_request("an empty namespace may not be set during creation")
-        call = self._call(info, user)
-        obj = await self._engine.create(served, body, namespace=info.namespace, call=call)
-        self._answer(201, served, obj, info, request, reply)
+        obj = await self._engine.create(served, body, namespace=info.namespace, call=ask.call())
+        ask.reply.send(201, renderer.one(obj) + b"\n")
 
     def _review(self, served: Served, body: Obj, user: User) -> Obj:
-        typed = {"kind": served.kind.kind, "apiVersion": served.view.api_version, **body}
+        asked = checks.incoming(served, body, "")
         if served.kind.kind == "SelfSubjectReview":
-            return review_self(typed, user)
+            return review_self(asked, user, self._services.clock.now())
         if served.kind.kind == "SelfSubjectRulesReview":
-            namespace = str((body.get("spec") or {}).get("namespace") or "")
+            namespace = str((asked.get("spec") or {}).get("namespace") or "")
             rules = self._services.authorizer.rules_for(user, namespace)
-            return {**typed, "metadata": {}, "status": rules.review_status()}
-        return review_access(typed, user, self._services.authorizer)
+            return {**asked, "status": rules.review_status()}
+        return review_access(asked, user, self._services.authorizer)
 
-    async def _update(
-        self, served: Served, info: RequestInfo, request: Request, user: User, reply: Reply
-    ) -> None:
-        body = self._body(request)
-        self._check_signer(served, info, user)
-        namespace = info.namespace if served.kind.is_namespaced else ""
+    async def _update(self, ask: Ask) -> None:
+        renderer = ask.renderer()
+        body = ask.body(accepts_protobuf=not ask.served.kind.is_custom)
+        self._check_signer(ask)
         obj = await self._engine.update(
-            served,
+            ask.served,
             body,
-            name=info.name,
-            namespace=namespace,
-            subresource=info.subresource,
-            call=self._call(info, user),
+            name=ask.info.name,
+            namespace=ask.namespace,
+            subresource=ask.info.subresource,
+            call=ask.call(),
         )
-        self._answer(200, served, obj, info, request, reply)
+        ask.reply.send(200, renderer.one(obj) + b"\n")
 
-    async def _patch(
-        self, served: Served, info: RequestInfo, request: Request, user: User, reply: Reply
-    ) -> None:
-        content_type = (request.headers.get("content-type") or "").partition(";")[0].strip()
-        if content_type != _MERGE:
+    async def _patch(self, ask: Ask) -> None:
+        renderer = ask.renderer()
+        content_type = (ask.request.headers.get("content-type") or "").partition(";")[0]
+        if content_type.strip().lower() != _MERGE:
             raise unsupported_media_type([_MERGE])
-        self._check_signer(served, info, user)
+        self._check_signer(ask)
         obj = await self._engine.patch(
-            served,
-            decode(request.body),
-            name=info.name,
-            namespace=info.namespace if served.kind.is_namespaced else "",
-            subresource=info.subresource,
-            call=self._call(info, user),
+            ask.served,
+            decode(ask.request.body),
+            name=ask.info.name,
+            namespace=ask.namespace,
+            subresource=ask.info.subresource,
+            call=ask.call(),
         )
-        self._answer(200, served, obj, info, request, reply)
+        ask.reply.send(200, renderer.one(obj) + b"\n")
 
-    async def _delete(
-        self, served: Served, info: RequestInfo, request: Request, user: User, reply: Reply
-    ) -> None:
-        options = self._body(request) if request.body else {}
+    async def _delete(self, ask: Ask) -> None:
+        renderer = ask.renderer()
+        options = _fitting(ask.body() if ask.request.body else {}, _DELETE_OPTIONS, "DeleteOptions")
         wanted = options.get("preconditions") or {}
-        call = self._call(info, user)
-        if options.get("dryRun") == ["All"]:
-            call = Call(user, is_dry_run=True)
         deleted = await self._engine.delete(
-            served,
-            info.name,
-            namespace=info.namespace if served.kind.is_namespaced else "",
+            ask.served,
+            ask.info.name,
+            namespace=ask.namespace,
             preconditions=Preconditions(
-                str(wanted.get("uid") or ""), str(wanted.get("resourceVersion") or "")
+                wanted.get("uid") or "", wanted.get("resourceVersion") or ""
             ),
-            call=call,
+            call=ask.call(options.get("dryRun") or ()),
         )
         if not deleted.is_gone:
-            self._answer(200, served, deleted.obj, info, request, reply)
+            ask.reply.send(200, renderer.one(deleted.obj) + b"\n")
             return
-        reply.document(200, _deleted_status(served, deleted.obj))
+        ask.reply.document(200, _deleted_status(ask.served, deleted.obj))
 
     # ---------------------------------------------------------------- special subresources
 
-    def _check_signer(self, served: Served, info: RequestInfo, user: User) -> None:
+    def _check_signer(self, ask: Ask) -> None:
         """Ask for the right on the signer that approval and signing need.
 
         Mirrors kube's CertificateApproval and CertificateSigning admission.
         """
+        served, info, user = ask.served, ask.info, ask.user
         verb = {"approval": "approve", "status": "sign"}.get(info.subresource)
         if served.kind is not CSR or verb is None:
             return
@@ -243,9 +265,12 @@ class Verbs:
             detail = f'user not permitted to {verb} requests with signerName "{signer}"'
             raise forbidden(served.resource, info.name, detail)
 
-    def _create_token(self, served: Served, info: RequestInfo, body: Obj, reply: Reply) -> None:
+    def _create_token(self, ask: Ask) -> None:
+        info = ask.info
+        if choose_form(ask.request.headers.get("accept"), is_list=False) is not Form.OBJECT:
+            raise not_acceptable([JSON])
         account = self._engine.get(SERVICE_ACCOUNT, info.name, info.namespace)
-        spec = body.get("spec") or {}
+        spec = _fitting(ask.body(), _TOKEN_REQUEST, "TokenRequest").get("spec") or {}
         seconds = spec.get("expirationSeconds") or _DEFAULT_TOKEN_S
         if not _MIN_TOKEN_S <= seconds <= _MAX_TOKEN_S:
             limit = "less than 10 minutes" if seconds < _MIN_TOKEN_S else "larger than 2^32 seconds"
@@ -260,7 +285,7 @@ class Verbs:
         issued = self._services.tokens.issue(
             ref, now=now, expiration_s=int(seconds), audiences=spec.get("audiences") or ()
         )
-        reply.document(
+        ask.reply.document(
             201,
             {
                 "kind": "TokenRequest",
@@ -281,6 +306,29 @@ class Verbs:
                 },
             },
         )
+
+
+def _has_path(kind: Kind, info: RequestInfo) -> bool:
+    """Whether a kind has what the path names: the subresource, and a namespace if it needs one."""
+    if info.subresource and info.subresource not in kind.subresources:
+        return False
+    if not kind.is_namespaced:
+        return not info.namespace or kind.plural == "namespaces"
+    return bool(info.namespace) or not info.name
+
+
+def _fitting(obj: Obj, shape: dict[str, Shape], kind: str) -> Obj:
+    """Return an object that is no served kind (options, TokenRequest), its field types checked."""
+    if obj.get("kind") not in (None, "", kind):
+        raise bad_request(f"the kind in the data ({obj['kind']}) must be {kind}")
+    fitting, misfits = conform(obj, shape)
+    if misfits:
+        first = misfits[0]
+        raise bad_request(
+            f"json: cannot unmarshal {first.got} into Go struct field {kind}.{first.path} "
+            f"of type {first.wanted}"
+        )
+    return fitting
 
 
 def _deleted_status(served: Served, obj: Obj) -> Obj:

@@ -149,7 +149,8 @@ class Watching:
         :raises ApiError: 410 when the log no longer reaches back that far
         """
         engine, kind = self._engine, watcher.kind
-        after = watcher.since = Revision(options.revision or 0)
+        # without a revision (sendInitialEvents=false): from now on
+        after = watcher.since = Revision(options.revision or engine.store.revision)
         prefix = key_prefix(kind.id, watcher.namespace or None)
         is_behind = True
         while is_behind:
@@ -167,6 +168,8 @@ class Watching:
                     _, namespace, name = decode_key(change.key)
                     watcher.offer(Event(change, kind, namespace, name))
             if is_behind:
+                lines, watcher.held = watcher.held or [], []
+                await _pour(lines, reply)
                 await asyncio.sleep(0)
         watcher.since = max(watcher.since, visible)
         self._open(watcher, renderer, options, reply)

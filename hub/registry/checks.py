@@ -5,6 +5,7 @@ and k8s.io/apimachinery/pkg/api/validation/objectmeta.go.
 """
 
 from hub.meta import Obj
+from hub.meta.causes import invalid_value
 from hub.meta.errors import (
     ApiError,
     Cause,
@@ -21,6 +22,9 @@ from hub.registry.kind import Kind, Served
 from hub.registry.objects import meta_of
 from hub.registry.shape import Misfit, conform
 from hub.store import Closed, MapFull, StoreError
+
+MAX_NAME = 1000
+"""Longest name of kinds that have no shorter limit (RBAC); a key must fit the store."""
 
 
 def incoming(served: Served, obj: Obj, namespace: str) -> Obj:
@@ -118,6 +122,9 @@ def metadata_causes(kind: Kind, obj: Obj) -> list[Cause]:
             Cause("FieldValueInvalid", f'Invalid value: "{name}": {text}', "metadata.name")
             for text in kind.strategy.name_problems(str(name))
         ]
+        if "\0" in name or len(name) > MAX_NAME:
+            text = f"may be no longer than {MAX_NAME} characters and not contain NUL"
+            causes.append(invalid_value("metadata.name", name[:80], text))
     causes += label_causes(meta.get("labels") or {}, "metadata.labels")
     return causes + annotation_causes(meta.get("annotations") or {}, "metadata.annotations")
 

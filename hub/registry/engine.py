@@ -106,7 +106,11 @@ class Engine:
 
     def find(self, kind: Kind, name: str, namespace: str = "") -> Stored | None:
         """Return the object as stored, None if there is none."""
-        return self.store.get(encode_key(kind.id, namespace, name))
+        try:
+            key = encode_key(kind.id, namespace, name)
+        except ValueError:  # a name that no object can have
+            return None
+        return self.store.get(key)
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Obj:
         """Return the object in its stored version.

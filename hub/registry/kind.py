@@ -25,6 +25,13 @@ STANDARD_VERBS = (
     "watch",
 )
 
+SUBRESOURCE_VERBS = {
+    "status": ("get", "patch", "update"),
+    "approval": ("get", "patch", "update"),
+    "finalize": ("update",),
+    "token": ("create",),
+}
+
 
 def same(obj: Obj) -> Obj:
     """Convert between views that have the same fields."""

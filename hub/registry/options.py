@@ -13,6 +13,7 @@ import msgspec
 
 from hub.meta.errors import ApiError, Cause, bad_request, invalid
 from hub.meta.selectors import (
+    FieldRequirement,
     FieldSelector,
     LabelSelector,
     parse_field_selector,
@@ -20,7 +21,6 @@ from hub.meta.selectors import (
 )
 from hub.registry.kind import Served
 
-_TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _MATCHES = ("NotOlderThan", "Exact")
 GENERIC_FIELDS = ("metadata.name", "metadata.namespace")
 
@@ -49,8 +49,11 @@ class ListOptions:
 
 
 def is_true(text: str | None) -> bool:
-    """Read a boolean query parameter as Go's strconv.ParseBool does."""
-    return text in _TRUE
+    """Read a boolean query parameter: given and neither "false" nor "0".
+
+    Mirrors k8s.io/apimachinery/pkg/runtime/conversion.go (Convert_Slice_string_To_bool).
+    """
+    return text is not None and text.lower() not in ("false", "0")
 
 
 def parse_revision(text: str, field: str = "resourceVersion") -> int | None:
@@ -65,20 +68,25 @@ def parse_revision(text: str, field: str = "resourceVersion") -> int | None:
     return int(text)
 
 
-def parse_list_options(query: Mapping[str, str], served: Served, *, is_watch: bool) -> ListOptions:
-    """Return the options in `query`.
+def parse_list_options(
+    query: Mapping[str, str], served: Served, *, is_watch: bool, path_name: str = ""
+) -> ListOptions:
+    """Return the options in `query`; `path_name`, when given, is the only name selected.
 
     :raises ApiError: 400 or 422, naming the parameter
     """
     fields = parse_field_selector(query.get("fieldSelector", ""))
     _check_fields(fields, served)
+    if path_name:
+        named = FieldRequirement("metadata.name", path_name, is_equal=True)
+        fields = FieldSelector((named, *fields.requirements))
     initial = query.get("sendInitialEvents")
     options = ListOptions(
         labels=parse_label_selector(query.get("labelSelector", "")),
         fields=fields,
         revision=parse_revision(query.get("resourceVersion", "")),
         revision_match=query.get("resourceVersionMatch", ""),
-        limit=_parse_int(query.get("limit", ""), "limit") or 0,
+        limit=max(_parse_int(query.get("limit", ""), "limit") or 0, 0),
         continue_token=query.get("continue", ""),
         timeout_s=_parse_int(query.get("timeoutSeconds", ""), "timeoutSeconds"),
         wants_bookmarks=is_true(query.get("allowWatchBookmarks")),
@@ -188,7 +196,7 @@ def decode_continue(token: str) -> tuple[int, str]:
         read = msgspec.json.decode(raw, type=_Token)
     except (binascii.Error, ValueError, msgspec.MsgspecError):
         raise _bad_token() from None
-    if read.v != "hublet/v1":
+    if read.v != "hublet/v1" or read.rv <= 0 or not read.start.partition("/")[2]:
         raise _bad_token()
     return read.rv, read.start
 
