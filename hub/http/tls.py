@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cryptography import x509
-from cryptography.x509.oid import NameOID
 
+from hub.auth.errors import CsrError
+from hub.auth.subject import read_subject
 from hub.http.api import Peer
 
 _PROTOCOLS = ("h2", "http/1.1")
@@ -65,18 +66,16 @@ def client_context(
 def parse_peer(certificate_der: bytes) -> Peer:
     """Read who a verified client certificate names; raises ValueError when it cannot be read."""
     certificate = x509.load_der_x509_certificate(certificate_der)
-    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    groups = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    try:
+        subject = read_subject(certificate)
+    except CsrError as error:
+        raise ValueError(f"the client certificate names nobody: {error}") from error
     return Peer(
-        common_name=_text(names[0].value) if names else "",
-        organizations=tuple(_text(group.value) for group in groups),
+        common_name=subject.common_name,
+        organizations=subject.organizations,
         not_after_unix_s=certificate.not_valid_after_utc.timestamp(),
         fingerprint=hashlib.sha256(certificate_der).hexdigest(),
     )
-
-
-def _text(value: str | bytes) -> str:
-    return value if isinstance(value, str) else value.decode("latin-1")
 
 
 def _harden(context: ssl.SSLContext) -> None:
