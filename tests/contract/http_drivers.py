@@ -1,4 +1,4 @@
-"""Clients for the HTTP contract: ours, urllib3 (HTTP/1.1), python-hyper's h2 on a plain socket, and curl."""
+"""Clients for the HTTP contract: ours, urllib3, python-hyper's h2 on a plain socket, and curl."""
 
 import asyncio
 import socket
@@ -176,7 +176,8 @@ class HyperDriver:
         sock.sendall(self._session.data_to_send())
 
     def _upload(self) -> None:
-        for stream_id, body in list(self._unsent.items()):
+        for stream_id, whole in list(self._unsent.items()):
+            body = whole
             while body and stream_id in self._unsent:
                 room = self._session.local_flow_control_window(stream_id)
                 size = min(room, self._session.max_outbound_frame_size, len(body))
@@ -190,7 +191,9 @@ class HyperDriver:
 
     def _take(self, event: h2.events.Event) -> None:
         if isinstance(event, h2.events.ResponseReceived):
-            self._answers[event.stream_id][0].update(dict(event.headers))
+            self._answers[event.stream_id][0].update(
+                (str(name), str(value)) for name, value in event.headers
+            )
         elif isinstance(event, h2.events.DataReceived):
             self._answers[event.stream_id][1].append(event.data)
             self._session.acknowledge_received_data(event.flow_controlled_length, event.stream_id)

@@ -1,4 +1,4 @@
-"""The HTTP contract, over both protocols and both HTTP/2 libraries, asked by our client and by others."""
+"""The HTTP contract, over both protocols and both HTTP/2 libraries, asked by us and by others."""
 
 import asyncio
 import shutil
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+import uvloop
 
 from hub.http.client import Client
 from hub.http.limits import Limits
@@ -138,3 +139,13 @@ async def test_curl_reads_and_writes(kind: Kind, authority: Authority, tmp_path:
         )
         assert code == 0
         assert b'"size": 2000000' in output
+
+
+@pytest.mark.parametrize("kind", OWN[:2], ids=name_kind)
+def test_the_contract_holds_on_uvloop(kind: Kind, authority: Authority) -> None:
+    async def run() -> None:
+        for check in (*CHECKS, *STREAM_CHECKS):
+            async with open_site(authority, kind) as site:
+                await check(site)
+
+    uvloop.run(run())

@@ -2,8 +2,8 @@
 
 h2 treats a received GOAWAY as the end of the connection and refuses every later frame, where RFC
 9113 (6.8) lets open streams go on. So GOAWAY frames are taken out of the byte stream before h2 sees
-it, and written here rather than by h2. And h2 collects a frame of any length (16 MB) before it looks at the
-length: here it ends with the frame's head.
+it, and written here rather than by h2. And h2 collects a frame of any length (16 MB) before it
+looks at the length: here it ends with the frame's head.
 
     >>> splitter = GoawaySplitter(preface_bytes=0)
     >>> splitter.split(goaway_frame(7))
