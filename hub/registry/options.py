@@ -110,10 +110,14 @@ def _parse_int(text: str, field: str) -> int | None:
 
 
 def _check_fields(fields: FieldSelector, served: Served) -> None:
-    known = (*GENERIC_FIELDS, *served.kind.strategy.selectable())
-    for requirement in fields.requirements:
-        if requirement.field not in known:
-            raise bad_request(f"field label not supported: {requirement.field}")
+    own = served.kind.strategy.selectable()
+    for field in (requirement.field for requirement in fields.requirements):
+        if field in GENERIC_FIELDS or field in own:
+            continue
+        if own or served.kind.is_custom:
+            raise bad_request(f"field label not supported: {field}")
+        only = ", ".join(f'"{name}"' for name in GENERIC_FIELDS)
+        raise bad_request(f'"{field}" is not a known field selector: only {only}')
 
 
 def _problems(options: ListOptions, *, is_watch: bool) -> list[Cause]:

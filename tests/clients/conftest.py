@@ -1,0 +1,21 @@
+"""One hub and one kubectl for each module of client tests; tests keep apart by namespaces."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.clients.cli import Kubectl
+from tests.hubs import InProcess, running_hub
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcess]:
+    async with running_hub(tmp_path_factory.mktemp("hub") / "data") as found:
+        yield found
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def k(kubectl: Path, hub: InProcess, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+    return Kubectl(kubectl, hub.kubeconfig, tmp_path_factory.mktemp("home"))
