@@ -57,8 +57,11 @@ class LeaseJudge:
         if event.change.op is Op.DELETE:
             self._heard_s.pop(event.name, None)
             self._skew_s.pop(event.name, None)
-        elif event.name not in self._heard_s and _is_accepted(event.obj):
-            self._heard_s[event.name] = self._clock.monotonic_s()
+        elif event.name not in self._heard_s:
+            if _is_accepted(event.obj):
+                self._heard_s[event.name] = self._clock.monotonic_s()
+                self._queue.add(event.name)
+        elif _lacks_clock(event.obj):
             self._queue.add(event.name)
 
     def _skew_of(self, lease: Obj) -> float | None:
@@ -147,6 +150,11 @@ class LeaseJudge:
             set_condition(obj, type_, status, reason=reason, message=message, now=now)
 
         await self._engine.modify(MANAGED_CLUSTER, name, change, subresource="status")
+
+
+def _lacks_clock(cluster: Obj) -> bool:
+    """Whether the agent has reported for the first time and its clock is not judged yet."""
+    return condition_status(cluster, CLOCK_SYNCED) == "" != condition_status(cluster, AVAILABLE)
 
 
 def _is_accepted(cluster: Obj) -> bool:

@@ -48,6 +48,7 @@ class RequestStrategy(Strategy):
             spec["groups"] = list(user.groups)
         if user.extra:
             spec["extra"] = {key: list(values) for key, values in user.extra.items()}
+        obj["status"] = {}  # always there, as in the JSON of Go's type
 
     def prepare_update(self, new: Obj, old: Obj, occasion: Occasion) -> None:
         """Keep the spec: it is immutable."""

@@ -1,0 +1,122 @@
+"""Recorded agents of Open Cluster Management, replayed against a hub of ours."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hub.meta import Obj
+from hub.meta.codec.json import decode
+from hub.meta.protobuf import MAGIC, decode_envelope, encode_envelope
+from tests.server.replay import Outcome, Replay
+from tests.server.wire_differences import DIFFERENCES, Difference, render
+from tests.server.wire_recording import Exchange, RecordedEvent, read_recording
+
+RECORDINGS = ("v1.3", "v0.16")
+ROOT = Path(__file__).resolve().parents[2]
+BODIES = ROOT / "tests" / "golden" / "protobuf"
+KINDS = {
+    "CertificateSigningRequest",
+    "ConfigMap",
+    "Event",
+    "Lease",
+    "Namespace",
+    "Secret",
+    "SelfSubjectAccessReview",
+    "SelfSubjectReview",
+    "ServiceAccount",
+    "TokenRequest",
+}
+
+
+def recorded() -> list[Exchange]:
+    return [exchange for name in RECORDINGS for exchange in read_recording(name)]
+
+
+async def play(
+    exchanges: Sequence[Exchange], tmp_path: Path, differences: Sequence[Difference] = DIFFERENCES
+) -> Outcome:
+    return await Replay(exchanges, differences, tmp_path / "data").run()
+
+
+async def test_recorded_agents_get_the_answers_they_were_recorded_with(tmp_path: Path) -> None:
+    exchanges = recorded()
+    outcome = await play(exchanges, tmp_path)
+    assert not outcome.unexplained, "\n".join(outcome.unexplained)
+    counts = outcome.counts
+    assert (counts["requests compared"], counts["watches compared"]) == (99, 27)
+    assert counts["asked, not compared"] == sum(x.status in (403, 429) for x in exchanges) == 10
+    assert len(exchanges) == 99 + 27 + 10
+    seen = [event for x in exchanges for event in x.events if not event.is_periodic_bookmark]
+    folded, missing = counts["events folded"], counts["events without a counterpart"]
+    assert counts["events compared"] + folded + missing == len(seen) == 91
+    assert folded <= 7, "only ManagedClusters before acceptance and after joining"
+    assert missing == 12
+
+
+async def test_every_listed_difference_occurs(tmp_path: Path) -> None:
+    outcome = await play(recorded(), tmp_path)
+    assert [difference for difference in DIFFERENCES if not outcome.used[difference]] == []
+
+
+async def test_without_the_list_the_differences_are_found(tmp_path: Path) -> None:
+    kept = [d for d in DIFFERENCES if "/items/*/kind" != d.path and "403" not in d.path]
+    outcome = await play(recorded(), tmp_path, kept)
+    text = "\n".join(outcome.unexplained)
+    assert "v1.3/80 WATCH certificatesigningrequests: (status) 403 -> 200" in text
+    assert "v0.16/1 GET certificatesigningrequests: /items/0/kind adds" in text
+
+
+async def test_a_recording_with_other_answers_does_not_pass(tmp_path: Path) -> None:
+    changed = {
+        ("v1.3", 25): lambda x: replace(x, answer=_at(x.answer, "metadata", generation=3)),
+        ("v1.3", 9): lambda x: replace(x, status=404),
+        ("v0.16", 41): lambda x: replace(x, answer=_at(x.answer, "details", kind="works")),
+        ("v1.3", 13): lambda x: replace(x, events=_without_finalizers(x)),
+    }
+    exchanges = [changed.get((x.recording, x.seq), lambda x: x)(x) for x in recorded()]
+    outcome = await play(exchanges, tmp_path)
+    found = {line.split(":")[0] for line in outcome.unexplained}
+    assert found == {
+        "v1.3/25 PATCH manifestworks/status",
+        "v1.3/9 GET leases",
+        "v0.16/41 PATCH manifestworks/status",
+        "v1.3/13 MODIFIED manifestworks@527",
+    }
+
+
+def _at(obj: Obj, name: str, **values: object) -> Obj:
+    return {**obj, name: {**obj[name], **values}}
+
+
+def _without_finalizers(exchange: Exchange) -> tuple[RecordedEvent, ...]:
+    return tuple(
+        replace(event, object=_at(event.object, "metadata", finalizers=[]))
+        if event.revision == "527"
+        else event
+        for event in exchange.events
+    )
+
+
+def test_the_document_lists_the_differences() -> None:
+    assert (ROOT / "docs" / "wire-differences.md").read_text() == render()
+
+
+def test_the_recorded_protobuf_requests_are_read_and_written_byte_for_byte() -> None:
+    bodies = [x.body for x in recorded() if x.body.startswith(MAGIC)]
+    assert len(bodies) == 14
+    assert [encode_envelope(decode_envelope(body)) for body in bodies] == bodies
+
+
+def test_a_protobuf_body_of_every_kind_decodes_as_go_decodes_it() -> None:
+    kinds = set()
+    for body in sorted(BODIES.glob("*.bin")):
+        ours = decode_envelope(body.read_bytes())
+        kinds.add(ours["kind"])
+        assert ours == _without_nulls(decode(body.with_suffix(".decoded.json").read_bytes()))
+    assert kinds >= KINDS
+
+
+def _without_nulls(value: object) -> object:
+    if isinstance(value, dict):
+        return {k: _without_nulls(v) for k, v in value.items() if v is not None}
+    return [_without_nulls(v) for v in value] if isinstance(value, list) else value
