@@ -180,6 +180,8 @@ class Server:
     def opened(self, connection: ServerConnection) -> None:  # noqa: ARG002  the seam names whose handshake it was
         """One handshake fewer."""
         self._handshaking -= 1
+        if self._listener is not None:
+            self._listener.resume()
 
     def closed(self, connection: ServerConnection, reason: str) -> None:
         """Forget a connection."""

@@ -277,7 +277,9 @@ async def test_new_requests_wait_for_a_client_that_does_not_read(
 
 
 async def test_a_storm_of_handshakes_is_served_a_few_at_a_time(authority: Authority) -> None:
-    limits = Limits(handshakes_per_tick=1, accepts_per_tick=2, max_handshakes=3, linger_s=0.2)
+    limits = Limits(
+        handshakes_per_tick=1, accepts_per_tick=2, max_handshakes=3, linger_s=0.2, sweep_s=60
+    )
     async with open_site(authority, ("ngh2", "own-ngh2"), limits) as site:
         clients = [site.new_client() for _ in range(20)]
         asking = asyncio.gather(*[client.request("GET", "/echo") for client in clients])
