@@ -115,9 +115,10 @@ class Api:
             raise method_not_allowed(Resource("", info.path), request.method.lower())
         if self._discover(info, request, reply):
             return
-        if info.path == "/version":
+        path = info.path.rstrip("/")  # the Python client asks for /version/
+        if path == "/version":
             reply.send(200, self._version)
-        elif info.path == "/openid/v1/jwks":
+        elif path == "/openid/v1/jwks":
             body = encode(self._services.tokens.keys())
             reply.send(200, body, "application/jwk-set+json")
         elif info.path == "/.well-known/openid-configuration":

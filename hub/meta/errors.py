@@ -75,7 +75,7 @@ class ApiError(Exception):
         if self.reason:
             status["reason"] = self.reason
         details = self._details()
-        if details:
+        if details or self.resource is not None:  # {} for a path that is not served
             status["details"] = details
         status["code"] = self.code
         return status
@@ -88,7 +88,8 @@ class ApiError(Exception):
             if self.resource.group:
                 details["group"] = self.resource.group
             # apimachinery puts the resource (not the kind) here, except for Invalid
-            details["kind"] = self.kind or self.resource.resource
+            kind = self.kind or self.resource.resource
+            details |= {"kind": kind} if kind else {}
         if self.causes:
             details["causes"] = [c.as_obj() for c in self.causes]
         if self.retry_after_s:

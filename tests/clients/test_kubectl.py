@@ -474,8 +474,8 @@ async def test_a_token_serves_as_a_login_with_the_rights_that_were_bound(
     assert (refused.code, refused.err) == (
         1,
         (
-            f'Error from server (Forbidden): secrets is forbidden: User "system:serviceaccount:{ns}:'
-            f'robot" cannot list resource "secrets" in API group "" in the namespace "{ns}"\n'
+            "Error from server (Forbidden): secrets is forbidden: User "
+            f'"system:serviceaccount:{ns}:robot" cannot list resource "secrets" in API group "" in the namespace "{ns}"\n'
         ),
     )
     await robot.ok("get", "managedclusters")
