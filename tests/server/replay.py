@@ -163,7 +163,7 @@ class Replay:
     async def _walk(self, items: Iterable[Item]) -> None:
         for item in items:
             match item:
-                case Ask(exchange) if exchange.is_watch and exchange.status == 200:
+                case Ask(exchange) if exchange.is_watch:
                     await self._open(exchange)
                 case Ask(exchange):
                     await self._ask(exchange)
@@ -282,10 +282,13 @@ class Replay:
         await stack.enter_async_context(stream)
         self._streams[exchange] = stack
         self._judge(exchange.label, "(status)", exchange.status, stream.status)
-        media_type = stream.headers.get("content-type", "")
-        self._judge(exchange.label, "(content-type)", exchange.content_type, media_type)
         watch = self._watches[exchange] = OpenWatch(stream)
         watch.revision = self._informers.get(_informer(exchange), 0)
+        if exchange.status != stream.status:  # resumed here, refused there: nothing may come
+            self.outcome.counts["asked, not compared"] += 1
+            return
+        media_type = stream.headers.get("content-type", "")
+        self._judge(exchange.label, "(content-type)", exchange.content_type, media_type)
         self.outcome.counts["watches compared"] += 1
 
     async def _see(

@@ -148,8 +148,9 @@ How values are compared which two hubs cannot share:
 
 Not compared, because it has no counterpart or depends on the time that a replay does not spend:
 
-- the nine 403 answers and the one 429 of the recorded hub's cold start: the requests are sent, and
-  must be answered with 200;
+- the nine 403 answers and the one 429 of the recorded hub's cold start: the requests are sent and
+  must be answered with 200, and the eight watches among them stay open and must bring nothing,
+  least of all a 410: nothing was missed;
 - bookmarks sent about once a minute, and the end of a watch by timeoutSeconds: the replay closes
   the watch where the recorded one ended;
 - how the recorded hub died: ours is stopped and started on the same directory;
