@@ -52,9 +52,9 @@ _WEBHOOK = (
     " admission, so a cluster is in the default set from the start and a taint has its time."
 )
 _STEPS = (
-    "The hub's own steps between two writes of clients: upstream four controllers race each other"
-    " (and take another order for each of the two clusters), here one reconciler takes fewer. The"
-    " state they end in is compared."
+    "The hub's own steps between two writes of clients. The recorded controllers took another order"
+    " for each of the two clusters, ours take other and fewer steps. The state they end in is"
+    " compared."
 )
 _ADDON_MANAGER = (
     "OCM's add-on manager is not part of the hub yet: it makes the ClusterManagementAddOn the owner"
