@@ -57,19 +57,23 @@ class LeaseJudge:
         if event.change.op is Op.DELETE:
             self._heard_s.pop(event.name, None)
             self._skew_s.pop(event.name, None)
-        elif event.name not in self._heard_s:
-            if _is_accepted(event.obj):
-                self._heard_s[event.name] = self._clock.monotonic_s()
-                self._queue.add(event.name)
-        elif _lacks_clock(event.obj):
-            self._queue.add(event.name)
+            return
+        before = event.previous
+        if not _is_accepted(event.obj) or (before and _terms(event.obj) == _terms(before)):
+            return
+        if before is None or not _is_accepted(before):
+            self._heard_s[event.name] = self._clock.monotonic_s()
+        self._queue.add(event.name)
 
     def _skew_of(self, lease: Obj) -> float | None:
         text = (lease.get("spec") or {}).get("renewTime")
         if not text:
             return None
         now: dt.datetime = self._clock.now()
-        return (now - parse_time(str(text))).total_seconds()
+        try:
+            return (now - parse_time(str(text))).total_seconds()
+        except ValueError:  # written before times were validated
+            return None
 
     def _is_off(self, cluster: str, skew: float | None) -> bool | None:
         return None if skew is None else abs(skew) >= GRACE_LEASES * self._lease_s(cluster)
@@ -152,9 +156,10 @@ class LeaseJudge:
         await self._engine.modify(MANAGED_CLUSTER, name, change, subresource="status")
 
 
-def _lacks_clock(cluster: Obj) -> bool:
-    """Whether the agent has reported for the first time and its clock is not judged yet."""
-    return condition_status(cluster, CLOCK_SYNCED) == "" != condition_status(cluster, AVAILABLE)
+def _terms(cluster: Obj) -> tuple[bool, object, bool]:
+    """Return what decides when a cluster is to be judged: a change of it is a reason to look."""
+    lease_s = (cluster.get("spec") or {}).get("leaseDurationSeconds")
+    return _is_accepted(cluster), lease_s, condition_status(cluster, AVAILABLE) != ""
 
 
 def _is_accepted(cluster: Obj) -> bool:

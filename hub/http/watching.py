@@ -57,9 +57,9 @@ class Watching:
             reply.responder.write(frame("ERROR", encode(error.status())))
             reply.responder.end()
             return
-        while watcher.held:
-            lines, watcher.held = watcher.held, []
-            await _pour(lines, reply)
+        watcher.on_overflow = reply.responder.abort
+        while watcher.held and not reply.responder.is_closed:
+            await _pour(watcher.take_held(), reply)
         watcher.release()
 
     def _watcher(
@@ -89,9 +89,17 @@ class Watching:
         """Begin to receive changes after `watcher.since`; arm its alarms."""
         engine, responder = self._engine, reply.responder
         engine.watches.add(watcher)
+        now = engine.clock.monotonic_s()
+        timeout = options.timeout_s or _DEFAULT_TIMEOUT_S * (1 + random.random())  # noqa: S311 jitter
+        alarms = [self._alarms.at(now + timeout, lambda: self._expire(watcher, renderer, options))]
+        if options.wants_bookmarks:
+            first = _BOOKMARK_EVERY_S * (0.5 + random.random() / 2)  # noqa: S311 jitter
+            alarms.append(self._alarms.at(now + first, lambda: self._mark(watcher, renderer)))
 
         def close() -> None:
             engine.watches.remove(watcher)
+            for alarm in alarms:
+                alarm.off()
 
         def finish() -> None:
             close()
@@ -99,12 +107,6 @@ class Watching:
 
         watcher.on_timeout = finish
         responder.on_close(close)
-        now = engine.clock.monotonic_s()
-        timeout = options.timeout_s or _DEFAULT_TIMEOUT_S * (1 + random.random())  # noqa: S311 jitter
-        self._alarms.at(now + timeout, lambda: self._expire(watcher, renderer, options))
-        if options.wants_bookmarks:
-            first = _BOOKMARK_EVERY_S * (0.5 + random.random() / 2)  # noqa: S311 jitter
-            self._alarms.at(now + first, lambda: self._mark(watcher, renderer))
 
     def _expire(self, watcher: Watcher, renderer: Renderer, options: ListOptions) -> None:
         if watcher.is_closed:
@@ -133,6 +135,7 @@ class Watching:
             key_prefix(watcher.kind.id, watcher.namespace or None), match=matcher(options)
         )
         watcher.since = page.revision
+        watcher.on_overflow = reply.responder.abort
         self._open(watcher, renderer, options, reply)
         encode_one = watcher.variant.encode
         lines = (frame("ADDED", encode_one(engine.store.read(entry))) for entry in page.entries)
@@ -168,8 +171,7 @@ class Watching:
                     _, namespace, name = decode_key(change.key)
                     watcher.offer(Event(change, kind, namespace, name))
             if is_behind:
-                lines, watcher.held = watcher.held or [], []
-                await _pour(lines, reply)
+                await _pour(watcher.take_held(), reply)
                 await asyncio.sleep(0)
         watcher.since = max(watcher.since, visible)
         self._open(watcher, renderer, options, reply)

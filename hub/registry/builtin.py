@@ -15,6 +15,7 @@ from hub.meta.causes import invalid_value
 from hub.meta.errors import Cause, bad_request
 from hub.meta.fields import differs_only_in
 from hub.meta.names import label_name_errors, path_segment_errors
+from hub.meta.timestamp import parse_time
 from hub.registry.event import EVENT
 from hub.registry.kind import Kind, View
 from hub.registry.objects import meta_of
@@ -169,6 +170,8 @@ class LeaseStrategy(Strategy):
                     "FieldValueInvalid", f"Invalid value: {value}: {rule}", f"spec.{field}"
                 )
                 causes.append(cause)
+        for field in ("acquireTime", "renewTime"):
+            _check_time(spec.get(field))
         return causes
 
     def is_renewal(self, new: Obj, old: Obj) -> bool:
@@ -203,6 +206,15 @@ class BindingStrategy(RbacStrategy):
         for subject in obj.get("subjects") or []:
             if subject.get("kind") in ("User", "Group"):
                 subject.setdefault("apiGroup", group)
+
+
+def _check_time(text: str | None) -> None:
+    """Refuse (400) what is no RFC 3339 time, as Go's decoder does."""
+    try:
+        if text:
+            parse_time(text)
+    except ValueError:
+        raise bad_request(f'parsing time "{text}": must be RFC 3339') from None
 
 
 def _key_causes(field: str, key: str) -> list[Cause]:

@@ -92,7 +92,7 @@ class Watcher:
     """One open watch.
 
     `since`: changes at or below it have been seen; `held` keeps frames while the start is being
-    sent.
+    sent, and `on_overflow` ends a watch whose client takes the start too slowly.
     """
 
     kind: Kind
@@ -104,6 +104,9 @@ class Watcher:
     sink: Sink
     since: Revision
     held: list[bytes] | None = None
+    held_limit_bytes: int = 4 * 1024 * 1024
+    on_overflow: Callable[[], None] | None = None
+    _held_bytes: int = 0
     on_timeout: Callable[[], None] | None = None
     is_closed: bool = False
     places: list[Place] = field(default_factory=list)
@@ -149,10 +152,18 @@ class Watcher:
         """Hand a line to the client, after what is still held back."""
         if self.is_closed:
             return
-        if self.held is not None:
-            self.held.append(line)
-        else:
+        if self.held is None:
             self.sink(line)
+            return
+        self.held.append(line)
+        self._held_bytes += len(line)
+        if self._held_bytes > self.held_limit_bytes and self.on_overflow is not None:
+            self.on_overflow()
+
+    def take_held(self) -> list[bytes]:
+        """Return what was held back so far; the rest goes on being held."""
+        held, self.held, self._held_bytes = self.held or [], [], 0
+        return held
 
     def release(self) -> None:
         """Send what was held back while the start of the watch was on its way."""
@@ -163,30 +174,39 @@ class Watcher:
 
 
 @dataclass(order=True, slots=True)
-class _Due:
+class Alarm:
+    """One deadline; it lies in the heap until it is due, even when it is off."""
+
     at_s: float
     order: int
-    action: Callable[[], float | None] = field(compare=False)
+    action: Callable[[], float | None] | None = field(compare=False)
+
+    def off(self) -> None:
+        """Let go of the action, and of all it refers to."""
+        self.action = None
 
 
 class Alarms:
     """Deadlines of many watchers in one heap, so that an idle watch costs no timer and no task."""
 
     def __init__(self) -> None:
-        self._heap: list[_Due] = []
+        self._heap: list[Alarm] = []
         self._order = itertools.count()
 
-    def at(self, when_s: float, action: Callable[[], float | None]) -> None:
+    def at(self, when_s: float, action: Callable[[], float | None]) -> Alarm:
         """Run `action` at `when_s` (monotonic); it returns when to run again, or None."""
-        heapq.heappush(self._heap, _Due(when_s, next(self._order), action))
+        alarm = Alarm(when_s, next(self._order), action)
+        heapq.heappush(self._heap, alarm)
+        return alarm
 
     def run(self, now_s: float) -> None:
         """Run what is due."""
         while self._heap and self._heap[0].at_s <= now_s:
             due = heapq.heappop(self._heap)
-            again = due.action()
+            again = due.action() if due.action is not None else None
             if again is not None:
-                self.at(again, due.action)
+                due.at_s = again
+                heapq.heappush(self._heap, due)
 
 
 class WatchHub:

@@ -475,7 +475,8 @@ async def test_a_token_serves_as_a_login_with_the_rights_that_were_bound(
         1,
         (
             "Error from server (Forbidden): secrets is forbidden: User "
-            f'"system:serviceaccount:{ns}:robot" cannot list resource "secrets" in API group "" in the namespace "{ns}"\n'
+            f'"system:serviceaccount:{ns}:robot" cannot list resource "secrets" in API group "" '
+            f'in the namespace "{ns}"\n'
         ),
     )
     await robot.ok("get", "managedclusters")
