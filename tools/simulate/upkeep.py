@@ -48,14 +48,29 @@ class Upkeep:
     async def _keep(self, name: str) -> None:
         backoff = Backoff(self._rng)
         try:
-            while (obj := self._fresh(name)) is not None:
-                delay_s = await self._step(name, obj, backoff)
-                if delay_s is None:
-                    return
+            while (delay_s := await self._step(name, backoff)) is not None:
                 if delay_s:
                     await asyncio.sleep(delay_s)
         finally:
             self._running.discard(name)
+
+    async def _step(self, name: str, backoff: Backoff) -> float | None:
+        """Return how long to wait before looking again, None when there is nothing to do."""
+        async with self._limit:
+            obj = self._fresh(name)  # only now: the wait may have been long
+            if obj is None:
+                return None
+            try:
+                has_acted = await self._act(obj)
+            except RefusedError as error:
+                is_outdated = error.status == 409 and self._has_changed(name, obj)
+                return 0.0 if is_outdated else backoff.next_s(time.monotonic())
+            except (HubAwayError, MalformedError):
+                return backoff.next_s(time.monotonic())
+        if has_acted:
+            self._based_on[name] = _revision(obj)
+        # `wake` leaves a name that is being worked on alone, so look again before leaving it
+        return 0.0 if has_acted or self._has_changed(name, obj) else None
 
     def _fresh(self, name: str) -> Obj | None:
         """Return the object unless a request based on just this state has already been made."""
@@ -65,20 +80,9 @@ class Upkeep:
             return None
         return None if self._based_on.get(name) == _revision(obj) else obj
 
-    async def _step(self, name: str, obj: Obj, backoff: Backoff) -> float | None:
-        """Return how long to wait before looking again, None when there is nothing to do."""
-        try:
-            async with self._limit:
-                has_acted = await self._act(obj)
-        except RefusedError as error:
-            is_outdated = _revision(self._objects().get(name) or obj) != _revision(obj)
-            return 0.0 if error.status == 409 and is_outdated else backoff.next_s(time.monotonic())
-        except (HubAwayError, MalformedError):
-            return backoff.next_s(time.monotonic())
-        if not has_acted:
-            return None
-        self._based_on[name] = _revision(obj)
-        return 0.0
+    def _has_changed(self, name: str, obj: Obj) -> bool:
+        now = self._objects().get(name)
+        return now is not None and _revision(now) != _revision(obj)
 
 
 def _revision(obj: Obj) -> str:
