@@ -1,0 +1,83 @@
+"""Flags: durations, kubeconfigs, and the hubs that are refused."""
+
+import base64
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from tools.simulate.cli import EXIT_CONFIG, parse_duration, simulate
+from tools.simulate.fleet import Plan
+from tools.simulate.kubeconfig import read_kubeconfig
+
+
+def _kubeconfig(directory: Path, server: str) -> Path:
+    text = base64.b64encode(b"pem").decode()
+    user = {"client-certificate-data": text, "client-key-data": text}
+    config = {
+        "current-context": "admin@hub",
+        "contexts": [{"name": "admin@hub", "context": {"cluster": "hub", "user": "admin"}}],
+        "clusters": [
+            {"name": "hub", "cluster": {"server": server, "certificate-authority-data": text}}
+        ],
+        "users": [{"name": "admin", "user": user}],
+    }
+    path = directory / "admin.kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60), ("500ms", 0.5), ("5m", 300), ("1h30m", 5400), ("1.5s", 1.5)]
+)
+def test_durations_are_written_as_go_writes_them(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "60", "s", "5 m", "1x", "60sx"])
+def test_other_durations_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="must be like 60s"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("server", "is_loopback"),
+    [
+        ("https://127.0.0.1:6443", True),
+        ("https://[::1]:6443", True),
+        ("https://localhost:6443", True),
+        ("https://192.0.2.7:6443", False),
+        ("https://hub.example.com", False),
+    ],
+)
+def test_only_loopback_hubs_are_local(tmp_path: Path, server: str, is_loopback: bool) -> None:
+    assert read_kubeconfig(_kubeconfig(tmp_path, server)).is_loopback is is_loopback
+
+
+def test_a_hub_elsewhere_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    path = _kubeconfig(tmp_path, "https://192.0.2.7:6443")
+    result = CliRunner().invoke(simulate, ["--kubeconfig", str(path), "--clusters", "1"])
+    assert result.exit_code == EXIT_CONFIG
+    assert "--allow-remote" in result.output
+
+
+@pytest.mark.parametrize("content", ["", "[]", "current-context: x", "{not yaml"])
+def test_what_is_no_kubeconfig_is_refused_and_named(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "broken.kubeconfig"
+    path.write_text(content)
+    with pytest.raises(ValueError, match="kubeconfig"):
+        read_kubeconfig(path)
+
+
+def test_names_sort_as_they_count() -> None:
+    plan = Plan(
+        clusters=12_000,
+        works=1,
+        duration_s=1.0,
+        join_timeout_s=1.0,
+        concurrency=1,
+        name_prefix="sim-",
+    )
+    assert plan.names == sorted(plan.names)
+    assert len(set(plan.names)) == 12_000
