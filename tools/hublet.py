@@ -25,7 +25,7 @@ from tools.simulate.cli import simulate
 EXIT_OS, EXIT_CONFIG, EXIT_STORE, EXIT_FENCED = 1, 2, 11, 75
 
 
-@click.group(context_settings={"auto_envvar_prefix": "HUBLET", "show_default": True})
+@click.group(context_settings={"show_default": True})
 @click.version_option(package_name="hublet")
 def main() -> None:
     """Serve a compact multi-cluster hub: one process, one file, one bucket."""
@@ -34,31 +34,55 @@ def main() -> None:
 @main.command()
 @click.option(
     "--data-dir",
+    envvar="HUBLET_DATA_DIR",
     type=click.Path(path_type=Path),
     default=Path("hublet-data"),
     help="Where the store lies.",
 )
-@click.option("--listen", default="127.0.0.1:6443", help="Address and port to serve on.")
-@click.option("--url", default="", help="What clients are told, https://HOST:PORT.")
+@click.option(
+    "--listen",
+    envvar="HUBLET_LISTEN",
+    default="127.0.0.1:6443",
+    help="Address and port to serve on.",
+)
+@click.option(
+    "--url", envvar="HUBLET_URL", default="", help="What clients are told, https://HOST:PORT."
+)
 @click.option(
     "--key-file",
+    envvar="HUBLET_KEY_FILE",
     type=click.Path(path_type=Path),
     default=None,
     help="The hub key; outside the data directory.  [default: DATA_DIR.key]",
 )
 @click.option(
-    "--object-store", default="", help="Ship every change to file:///dir or s3://bucket/prefix."
+    "--object-store",
+    envvar="HUBLET_OBJECT_STORE",
+    default="",
+    help="Ship every change to file:///dir or s3://bucket/prefix.",
 )
 @click.option(
     "--auto-approve-users",
+    envvar="HUBLET_AUTO_APPROVE_USERS",
     default="",
     help="Bootstrap users whose first certificate requests need no person, comma separated.",
 )
-@click.option("--auto-accept/--no-auto-accept", default=False, help="Accept every new cluster.")
 @click.option(
-    "--http2", type=click.Choice(["auto", "ngh2", "h2"]), default="auto", help="HTTP/2 library."
+    "--auto-accept/--no-auto-accept",
+    envvar="HUBLET_AUTO_ACCEPT",
+    default=False,
+    help="Accept every new cluster.",
 )
-@click.option("--log-level", default="info", help="debug, info, warning or error.")
+@click.option(
+    "--http2",
+    envvar="HUBLET_HTTP2",
+    type=click.Choice(["auto", "ngh2", "h2"]),
+    default="auto",
+    help="HTTP/2 library.",
+)
+@click.option(
+    "--log-level", envvar="HUBLET_LOG_LEVEL", default="info", help="debug, info, warning or error."
+)
 def serve(
     *,
     data_dir: Path,
