@@ -12,7 +12,7 @@ import asyncio
 import random
 from collections.abc import Iterable
 
-from hub.http.listing import SLICE_BYTES, matcher, wait_for
+from hub.http.listing import SLICE_BYTES, select, wait_for
 from hub.http.render import Renderer
 from hub.http.reply import Reply
 from hub.meta.codec.json import encode
@@ -131,9 +131,7 @@ class Watching:
     ) -> None:
         """Send what there is as ADDED events, then (WatchList) the bookmark that ends them."""
         engine = self._engine
-        page = engine.store.scan(
-            key_prefix(watcher.kind.id, watcher.namespace or None), match=matcher(options)
-        )
+        page = select(engine, watcher.kind, watcher.namespace, options)
         watcher.since = page.revision
         watcher.on_overflow = reply.responder.abort
         self._open(watcher, renderer, options, reply)
