@@ -105,7 +105,7 @@ def admit_work(new: Obj, old: Obj | None, occasion: Occasion) -> None:
         ):
             raise bad_request(f"{where}: needs apiVersion and kind")
         meta = manifest.get("metadata") or {}
-        if not meta.get("name"):
+        if not isinstance(meta, dict) or not meta.get("name"):
             raise bad_request(
                 f"{where}.metadata.name: must be given, generateName is not supported"
             )

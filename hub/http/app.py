@@ -38,7 +38,7 @@ from hub.registry.catalog import Catalog
 from hub.registry.engine import Engine
 
 _log = structlog.get_logger("hub.http")
-LIMIT_TEXT = "limit is 3145728"
+MAX_BODY_BYTES = 3 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class Api:
         )
         info = parse_request(request.method, request.target)
         self._authorize(user, info)
-        if request.is_too_large:
-            raise too_large(f"the request body is too large: {LIMIT_TEXT} bytes")
+        if request.is_too_large or len(request.body) > MAX_BODY_BYTES:
+            raise too_large(f"Request entity too large: limit is {MAX_BODY_BYTES}")
         if not info.is_resource:
             self._plain(info, request, reply)
             return

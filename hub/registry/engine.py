@@ -442,9 +442,6 @@ class Engine:
         """Commit `obj`; return it with the revision it got."""
         meta = meta_of(obj)
         key = encode_key(kind.id, str(meta.get("namespace") or ""), str(meta["name"]))
-        if call.is_dry_run:
-            self._rehearse(op, key, obj)
-            return obj
         write = Write(
             op=op,
             key=key,
@@ -454,6 +451,9 @@ class Engine:
             sealed=kind.is_sealed,
             volatile=kind.is_volatile,
         )
+        if call.is_dry_run:
+            self._rehearse(op, key, obj)
+            return obj
         try:
             (revision,) = await self.store.commit(write)
         except (Exists, Conflict, NotFound):

@@ -26,7 +26,8 @@ _NEW_TO_CORE = {new: core for core, new in _CORE_TO_NEW.items()}
 
 
 def _renamed(obj: Obj, names: Mapping[str, str], api_version: str) -> Obj:
-    shown: Obj = {names.get(key, key): value for key, value in obj.items()}
+    foreign = set(names.values())  # fields that only the other view knows
+    shown: Obj = {names.get(k, k): value for k, value in obj.items() if k not in foreign}
     shown["apiVersion"] = api_version
     return shown
 

@@ -1,0 +1,69 @@
+"""Paths, bodies and other identities for the server's contract tests."""
+
+import base64
+from urllib.parse import urlsplit
+
+import yaml
+
+from hub.http.client import Client
+from hub.http.tls import client_context
+from hub.meta import Obj
+from tests.hubs import Answer, Api, InProcess
+
+CLUSTER_GROUP = "cluster.open-cluster-management.io"
+CLUSTERS = f"/apis/{CLUSTER_GROUP}/v1/managedclusters"
+SETS = f"/apis/{CLUSTER_GROUP}/v1beta2/managedclustersets"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+
+
+def config_maps(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/configmaps"
+
+
+def named(name: str, **rest: object) -> Obj:
+    return {"metadata": {"name": name}, **rest}
+
+
+def cluster_access(hub: InProcess) -> tuple[str, bytes]:
+    """The server's address and the CA to trust."""
+    cluster = yaml.safe_load(hub.kubeconfig.read_text())["clusters"][0]["cluster"]
+    return cluster["server"], base64.b64decode(cluster["certificate-authority-data"])
+
+
+def anonymous(hub: InProcess, *, token: str = "") -> Api:
+    """A client without a certificate."""
+    server, ca = cluster_access(hub)
+    return Api.connect(server, ca=ca, token=token)
+
+
+def over_http1(hub: InProcess) -> Api:
+    """The administrator over HTTP/1.1."""
+    server, ca = cluster_access(hub)
+    user = yaml.safe_load(hub.kubeconfig.read_text())["users"][0]["user"]
+    cert = base64.b64decode(user["client-certificate-data"])
+    key = base64.b64decode(user["client-key-data"])
+    parts = urlsplit(server)
+    assert parts.hostname
+    assert parts.port
+    context = client_context(ca, cert, key, http2=False)
+    return Api(Client(parts.hostname, parts.port, context, http2=False))
+
+
+async def raw_get(hub: InProcess, path: str, *headers: tuple[str, str]) -> Answer:
+    """GET with headers of one's own."""
+    answer = await hub.admin._client.request("GET", path, list(headers), timeout_s=20)
+    return Answer(answer.status, answer.headers, answer.body)
+
+
+async def token_for(hub: InProcess, namespace: str, account: str) -> str:
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    await hub.admin.create(path, named(account))
+    made = await hub.admin.create(f"{path}/{account}/token", {"spec": {"expirationSeconds": 600}})
+    token = made["status"]["token"]
+    assert isinstance(token, str)
+    return token
