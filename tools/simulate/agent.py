@@ -24,9 +24,9 @@ class Agent:
 
     @property
     def is_connected(self) -> bool:
-        """Whether both connections have answered and are not lost."""
+        """Whether both agents have a connection on which the hub answered."""
         agents = (self._registration, self._work)
-        return all(agent is not None and not agent.session.is_lost for agent in agents)
+        return all(agent is not None and agent.session.is_connected for agent in agents)
 
     @property
     def is_joined(self) -> bool:

@@ -81,12 +81,15 @@ class Session:
         self.is_early = True
         """Whether 403 and 404 are still what an agent expects: true until the owner clears it."""
         self._client = Client(route.host, route.port, tls, poller=route.poller)
-        self._has_connected = False
-        self.is_lost = False
-        """Whether the connection was lost and no request has got through since."""
+        self._has_connected, self._is_lost = False, False
         self._fixed = [("user-agent", agent), ("accept-encoding", "gzip")]
         if token:
             self._fixed.append(("authorization", f"Bearer {token}"))
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the hub has answered on this connection, and it is not known to be lost."""
+        return self._has_connected and not self._is_lost
 
     # -- verbs
 
@@ -189,12 +192,12 @@ class Session:
         if not self._has_connected:
             self._has_connected = True
             self.tally.connections += 1
-        elif self.is_lost:
+        elif self._is_lost:
             self.tally.reconnects += 1
-        self.is_lost = False
+        self._is_lost = False
 
     def _lost(self, reason: str) -> HubAwayError:
-        self.is_lost = True
+        self._is_lost = True
         self.tally.unavailable["connection lost"] += 1
         return HubAwayError(reason)
 
