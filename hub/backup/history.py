@@ -30,8 +30,6 @@ class HistoryPolicy:
 class _Mark:
     at_s: float
     revision: Revision
-    entries: int
-    """Log entries up to here, counted from the start of this process."""
 
 
 class History:
@@ -43,7 +41,8 @@ class History:
         self._store, self._backup, self._clock = store, backup, clock
         self._policy = policy or HistoryPolicy()
         self._marks: deque[_Mark] = deque()
-        self._cut = 0
+        self._old = Revision(0)
+        """Everything up to here is older than the policy keeps."""
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -56,22 +55,15 @@ class History:
 
     async def look(self) -> Revision | None:
         """Note where the log stands and cut what is too old or too much; return the new start."""
-        now = self._clock.monotonic_s()
-        length = self._store.stats().log_entries
-        self._marks.append(_Mark(now, self._store.position.revision, self._cut + length))
-        cut: _Mark | None = None
-        while self._marks and self._is_past(self._marks[0], now, length):
-            cut = self._marks.popleft()
-        if cut is None:
+        now, stats = self._clock.monotonic_s(), self._store.stats()
+        self._marks.append(_Mark(now, self._store.position.revision))
+        while self._marks and self._marks[0].at_s <= now - self._policy.keep_s:
+            self._old = self._marks.popleft().revision
+        keep_after = min(self._old, self._backup.shipped_revision())
+        if stats.log_entries > self._policy.max_entries:
+            most = self._store.log_revision(keeping=self._policy.max_entries)
+            keep_after = max(keep_after, most)
+        if keep_after <= stats.log_after:
             return None
-        keep_after = cut.revision
-        if length <= self._policy.max_entries:
-            keep_after = min(keep_after, self._backup.shipped_revision())
         await self._store.compact_log(keep_after)
-        self._cut += length - self._store.stats().log_entries
         return keep_after
-
-    def _is_past(self, mark: _Mark, now: float, length: int) -> bool:
-        is_old = mark.at_s <= now - self._policy.keep_s
-        behind = self._cut + length - mark.entries
-        return is_old or behind >= self._policy.max_entries
