@@ -23,6 +23,7 @@ from hub.auth.kubeconfig import Access, Credential, render_cluster_info, render_
 from hub.auth.rbac import Authorizer
 from hub.auth.tokens import ServiceAccountTokens
 from hub.backup.history import History
+from hub.backup.pace import PacePolicy
 from hub.backup.runner import Backup, open_backup
 from hub.clock import Clock
 from hub.config import Config
@@ -80,39 +81,42 @@ async def run_hub(
     *,
     stop: asyncio.Event,
     on_started: Callable[[Started], None],
+    pace: PacePolicy | None = None,
 ) -> None:
-    """Run a hub until `stop` is set.
+    """Run a hub until `stop` is set; `pace` is the timing of shipping.
 
     Raises `StoreError` when the directory cannot be opened, and `SnapshotError` when the arbiter
-    refuses, the bucket cannot be read, or (`Fenced`, in an exception group) another hub has taken
-    the prefix.
+    refuses, the bucket cannot be read, or (`Fenced`, mostly in an exception group) another hub has
+    taken the prefix.
     """
     began = clock.monotonic_s()
     config = _with_port(config)
     metrics = CollectorRegistry()
-    store, backup = await open_backup(config, clock, metrics=metrics)
+    store, backup = await open_backup(config, clock, metrics=metrics, pace=pace)
     try:
         identity = load_identity(store) or await _new_identity(config, clock, store)
         await backup.take_over(identity.hub_id)
         identity = await _fit_leaf(config, clock, store, identity)
         hub = _Hub(config, clock, store, backup, identity)
         server = await hub.open(metrics, stop)
-        started = Started(
-            url=config.public_url(server.port),
-            kubeconfig=hub.write_kubeconfig(),
-            start_kind=backup.start_kind,
-            seconds=clock.monotonic_s() - began,
-        )
-        on_started(started)
-        _log.info("hub_started", url=started.url, start=started.start_kind, rev=store.revision)
         try:
+            started = Started(
+                url=config.public_url(server.port),
+                kubeconfig=hub.write_kubeconfig(),
+                start_kind=backup.start_kind,
+                seconds=clock.monotonic_s() - began,
+            )
+            on_started(started)
+            _log.info("hub_started", url=started.url, start=started.start_kind, rev=store.revision)
             await _run_beside(hub.tasks, stop)
         finally:
             hub.engine.watches.close_all()
             await server.close(_STOP_GRACE_S)
-            await backup.finish()
     finally:
-        await store.close()
+        try:
+            await backup.finish()
+        finally:
+            await store.close()
 
 
 class _Hub:

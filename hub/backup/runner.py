@@ -1,12 +1,12 @@
 """Shipping beside serving: every durable change reaches the bucket.
 
-Owns *when* a segment is cut: at once for a protected creation, else 100 ms after the last change
-and at most a second after the first; a heartbeat on HEAD when nothing happens, so that a fenced hub
-finds out. How a segment is cut and committed is `snapshot`'s. All of it runs in one worker thread;
-requests never wait for the bucket.
+Owns the start on a prefix, the rounds of shipping and the end. When a round is due is `pace`'s,
+how a segment is cut and committed `snapshot`'s. All of it runs in one worker thread; requests never
+wait for the bucket.
 
-A bucket that cannot be reached is counted and tried again, and never stops serving; a bucket that
-another hub has taken stops this one (`Fenced`).
+A bucket that cannot be reached or refuses, and a local disk that is full, are counted and tried
+again, and never stop serving. A prefix that another hub has taken (`Fenced`), whose HEAD is gone or
+that contradicts what this hub wrote stops it.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from hub.backup.metrics import BackupMetrics
+from hub.backup.pace import Pace, PacePolicy
 from hub.clock import Clock
 from hub.config import Config
 from hub.registry.catalog import Catalog
@@ -36,9 +37,8 @@ from hub.store import (
 )
 from snapshot.arbiter import Continue, Create, Refuse, TakeClaim
 from snapshot.chain import Chain
-from snapshot.errors import ObjectMissing, SnapshotError, StartRefused
+from snapshot.errors import ChainMoved, RemoteError, SnapshotError, StartRefused
 from snapshot.head import Head
-from snapshot.layout import HEAD
 from snapshot.local import LocalState, load_state, save_state
 from snapshot.remote import Remote, open_remote
 from snapshot.ship import Shipped, ship, ship_full
@@ -48,11 +48,10 @@ _log = structlog.get_logger("hub.backup")
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
 
-DEBOUNCE_S, MAX_WAIT_S = 0.1, 1.0
-HEARTBEAT_S = 30.0
 RESERVE = 10_000_000
 """Revisions reserved ahead in HEAD: 3,000 clusters use them up in two days without a bucket."""
-_FIRST_RETRY_S, _LAST_RETRY_S = 0.5, 30.0
+REPEATED = (RemoteError, ChainMoved, OSError)
+"""What the next attempt may not meet again; anything else ends the hub."""
 START_KINDS = {Create: "empty", Continue: "continue", TakeClaim: "restored"}
 
 
@@ -67,15 +66,14 @@ class Backup:
         *,
         chain: Chain | None,
         metrics: CollectorRegistry,
+        pace: PacePolicy | None = None,
     ) -> None:
-        self._clock, self._store, self._chain = clock, store, chain
-        self._dir = config.data_dir
-        self._spool = config.data_dir / "spool"
+        self._store, self._chain, self._dir = store, chain, config.data_dir
+        self._pace = Pace(clock, pace)
         self._metrics = BackupMetrics(metrics, self._unshipped, is_on=chain is not None)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="ship")
-        self._dirty, self._urgent = asyncio.Event(), asyncio.Event()
         self._wants_full = self._is_writer = False
-        self._fenced = ""
+        self._end: SnapshotError | None = None
         self._kinds: Catalog | None = None
         self.start_kind = "local"
 
@@ -88,7 +86,6 @@ class Backup:
         """
         if self._chain is None:
             return
-        self._spool.mkdir(mode=0o700, exist_ok=True)
         if load_state(self._dir) is None:
             save_state(self._dir, LocalState(dir_id=self._store.dir_id, hub_id=hub_id))
         begun = await self._in_worker(
@@ -105,6 +102,10 @@ class Backup:
             self._store.raise_floor(Revision(begun.floor), is_compacted=is_restored)
         self._is_writer = True
         self._wants_full = isinstance(begun.decision, TakeClaim) or begun.head.full is None
+        if self._wants_full:
+            self._pace.hurry()
+        elif self._unshipped():  # a crash came before they were shipped
+            self._pace.changed()
         _log.info("epoch_taken", epoch=begun.head.epoch, start=self.start_kind, floor=begun.floor)
 
     def follow(self, catalog: Catalog) -> None:
@@ -115,10 +116,10 @@ class Backup:
         self._store.subscribe(self._changed)
 
     def _changed(self, changes: list[Change]) -> None:
-        if self._unshipped():
-            self._dirty.set()
         if any(self._is_protected(change) for change in changes):
-            self._urgent.set()
+            self._pace.hurry()
+        elif self._unshipped():
+            self._pace.changed()
 
     def _is_protected(self, change: Change) -> bool:
         if change.op is not Op.CREATE or self._kinds is None:
@@ -140,60 +141,36 @@ class Backup:
 
     def refusal(self) -> str:
         """Return why the hub must not answer, "" when it may."""
-        return self._fenced
+        return f"this hub must not write any more: {self._end}" if self._end else ""
 
     # ---------------------------------------------------------------- running
 
     async def run(self) -> None:
         """Ship until cancelled.
 
-        :raises SnapshotError: another hub has the prefix (`Fenced`), or somebody deleted HEAD
+        :raises SnapshotError: another hub has the prefix (`Fenced`), HEAD is gone, or what lies
+            under the prefix is not what this hub wrote
         """
         if self._chain is None:
             await asyncio.Event().wait()
-        delay = _FIRST_RETRY_S
         while True:
-            await self._wait_for_change()
+            await self._pace.wait()
             try:
                 await self._ship_what_is_due()
-            except SnapshotError as error:
-                if not error.recoverable:
-                    self._fenced = f"this hub must not write any more: {error}"
-                    _log.error("backup_stopped", problem=str(error), hint=error.hint)
-                    raise
+            except REPEATED as error:
                 self._metrics.failed()
-                _log.warning("backup_failed", problem=str(error), retry_in_s=delay)
-                self._dirty.set()
-                await asyncio.sleep(delay)
-                delay = min(delay * 2, _LAST_RETRY_S)
+                pause_s = self._pace.failed()
+                _log.warning("backup_failed", problem=str(error), retry_in_s=pause_s)
+                await asyncio.sleep(pause_s)
+            except SnapshotError as error:
+                _log.error("backup_stopped", problem=str(error), hint=error.hint)
+                raise
             else:
-                delay = _FIRST_RETRY_S
-
-    async def _wait_for_change(self) -> None:
-        """Return when a segment is due: at once, after the debounce, or for a heartbeat."""
-        if self._wants_full or self._urgent.is_set():
-            return
-        try:
-            async with asyncio.timeout(HEARTBEAT_S):
-                await self._dirty.wait()
-        except TimeoutError:
-            return
-        deadline = self._clock.monotonic_s() + MAX_WAIT_S
-        while not self._urgent.is_set():
-            before = self._store.position.revision
-            try:
-                async with asyncio.timeout(DEBOUNCE_S):
-                    await self._urgent.wait()
-            except TimeoutError:
-                pass
-            is_quiet = self._store.position.revision == before
-            if is_quiet or self._clock.monotonic_s() >= deadline:
-                return
+                self._pace.succeeded()
 
     async def _ship_what_is_due(self) -> None:
         """Cut and commit what is due; without a change, make sure that the prefix is still ours."""
-        self._dirty.clear()
-        self._urgent.clear()
+        self._pace.begin()
         shipped = await self._in_worker(self._ship)
         self._wants_full = False
         if shipped is None:
@@ -203,12 +180,21 @@ class Backup:
         _log.debug("segment_shipped", name=shipped.name, size=shipped.size, because=shipped.because)
 
     def _ship(self) -> Shipped | None:
-        """Do one round in the worker thread."""
+        """Do one round in the worker thread; what ends the hub once ends every later round too."""
+        if self._end is not None:
+            raise self._end
+        try:
+            return self._ship_round()
+        except REPEATED:
+            raise
+        except SnapshotError as error:
+            self._end = error  # from here on nothing is answered
+            raise
+
+    def _ship_round(self) -> Shipped | None:
         chain, store = self._require_chain(), self._store
-        if self._wants_full:
-            shipped = ship_full(store, chain, self._spool, reserve=RESERVE)
-        else:
-            shipped = ship(store, chain, self._spool, reserve=RESERVE)
+        send = ship_full if self._wants_full else ship
+        shipped = send(store, chain, self._dir / "spool", reserve=RESERVE)
         if shipped is None:
             # renewals take revisions too: keep the reservation ahead of them
             chain.confirm(reserved_rev=store.revision + RESERVE)
@@ -232,24 +218,28 @@ class Backup:
     # ---------------------------------------------------------------- stopping
 
     async def finish(self) -> None:
-        """Ship the rest and release the prefix.
+        """Ship the rest and release the prefix; call it before the store is closed.
 
-        A bucket that does not answer is reported and does not hold up the stop.
+        A bucket that does not answer is reported, and holds up the stop no longer than its own
+        time-outs.
+
+        :raises SnapshotError: as `run`
         """
-        if self._chain is not None and self._is_writer and not self._fenced:
-            try:
+        try:
+            if self._chain is not None and self._is_writer and self._end is None:
                 await self._ship_what_is_due()
                 head: Head = await self._in_worker(self._chain.release)
                 _log.info("prefix_released", epoch=head.epoch, rev=head.rev)
-            except SnapshotError as error:
-                _log.warning(
-                    "final_segment_failed", problem=str(error), unshipped=self._unshipped()
-                )
-        self._worker.shutdown(wait=True)
+        except REPEATED as error:
+            _log.warning("final_segment_failed", problem=str(error), unshipped=self._unshipped())
+        finally:
+            self._worker.shutdown(wait=True)
+            if self._chain is not None:
+                self._chain.remote.close()
 
 
 async def open_backup(
-    config: Config, clock: Clock, *, metrics: CollectorRegistry
+    config: Config, clock: Clock, *, metrics: CollectorRegistry, pace: PacePolicy | None = None
 ) -> tuple[Store, Backup]:
     """Open the data directory, unless the prefix says that it must not be.
 
@@ -267,7 +257,7 @@ async def open_backup(
         if is_new:
             await asyncio.to_thread(_refuse_foreign, chain, config.data_dir)
     store = Store.open(config.data_dir, hub_key=hub_key, clock=clock)
-    return store, Backup(config, clock, store, chain=chain, metrics=metrics)
+    return store, Backup(config, clock, store, chain=chain, metrics=metrics, pace=pace)
 
 
 def _hub_key(config: Config, clock: Clock, *, can_create: bool) -> HubKey:
@@ -279,14 +269,12 @@ def _hub_key(config: Config, clock: Clock, *, can_create: bool) -> HubKey:
 
 
 def _refuse_without_key(remote: Remote, config: Config) -> None:
-    """Refuse to make a new key for a prefix that was written under another."""
-    try:
-        remote.get(HEAD)
-    except ObjectMissing:
+    """Refuse to make a new key for a prefix that was written under another, HEAD there or not."""
+    if next(iter(remote.list()), None) is None:
         return
     raise StartRefused(
         f"the data directory is empty, there is no key file {config.hub_key_path()}, and the "
-        "prefix holds a hub",
+        "prefix holds what a hub wrote",
         op="start",
         hint="give the hub its key with --key-file and run: hub-restore restore --object-store URL "
         "--data-dir NEWDIR --key-file KEY; or give a new hub a prefix of its own",
