@@ -88,7 +88,7 @@ class DemoResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Before:
+class Before:
     """What was there before the kill."""
 
     sight: Sight
@@ -112,7 +112,7 @@ def run_demo(plan: DemoPlan, echo: Echo) -> DemoResult:
 
 def _live_and_die(
     plan: DemoPlan, hub: HubProcess, result: DemoResult, *, echo: Echo
-) -> tuple[_Before, float]:
+) -> tuple[Before, float]:
     """Start, join, ship, kill -9, delete; return what was there and when it was killed."""
     _timed(result, "start", lambda: _start(hub, echo))
     report = _timed(result, "join", lambda: _simulate(plan, hub, "first", echo=echo))
@@ -127,13 +127,13 @@ def _live_and_die(
     dead = _dead_position(plan, hub.data_dir)
     shutil.rmtree(hub.data_dir)
     echo(f"kill -9, and {hub.data_dir} deleted; it stood at {_position_text(dead)}")
-    return _Before(sight, dead, _certificates(plan)), killed_s
+    return Before(sight, dead, _certificates(plan)), killed_s
 
 
 def _come_back(
     plan: DemoPlan,
     hub: HubProcess,
-    before: _Before,
+    before: Before,
     result: DemoResult,
     *,
     killed_s: float,
@@ -147,12 +147,12 @@ def _come_back(
     report = _timed(result, "agents back", lambda: _simulate(plan, hub, "second", echo=echo))
     result.reports.append(report)
     after = asyncio.run(look(hub.kubeconfig))
-    result.checks = _compare(plan, before, restored, after=after, result=result)
+    result.checks = compare(plan, before, restored, after=after, result=result)
     _timed(result, "stop", hub.stop)
 
 
-def _compare(
-    plan: DemoPlan, before: _Before, restored: Obj, *, after: Sight, result: DemoResult
+def compare(
+    plan: DemoPlan, before: Before, restored: Obj, *, after: Sight, result: DemoResult
 ) -> list[Check]:
     """Return the statements of the demo."""
     first, second = result.reports

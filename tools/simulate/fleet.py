@@ -135,7 +135,7 @@ class Fleet:
             try:
                 return await step()
             except HubAwayError as error:
-                if time.monotonic() > end_s:
+                if time.monotonic() > end_s or self._stop.is_set():
                     self._problem = f"cannot {what}: {error}"
                     return None
                 await asyncio.sleep(backoff.next_s(time.monotonic()))

@@ -1,0 +1,77 @@
+"""The demo's statements fail when what they state is not so."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from hub.meta import Obj
+from hub.store import Position, Revision
+from tools.demo import Before, DemoPlan, DemoResult, compare
+from tools.simulate.identity import Identity, IdentityStore
+from tools.simulate.look import Sight
+
+_REPORT: Obj = {
+    "passed": True,
+    "clusters_available": 1,
+    "works_done": 1,
+    "csrs_created": 0,
+    "certificates_reused": 1,
+}
+_SIGHT = Sight(b"ca", frozenset({"csr-1"}), {"managedclusters//c1": "u"})
+_DEAD = Position(Revision(9), b"\x01" * 32, 5)
+
+
+def _check(
+    directory: Path,
+    *,
+    restored: Obj | None = None,
+    after: Sight = _SIGHT,
+    second: Obj | None = None,
+) -> DemoResult:
+    plan = DemoPlan(directory=directory, object_store="file:///nowhere", clusters=1)
+    IdentityStore(plan.state_dir).save(Identity("c1", "abcde", "cert", "key", 1))
+    before = Before(_SIGHT, _DEAD, {"c1": "cert"})
+    result = DemoResult(reports=[_REPORT, {**_REPORT, **(second or {})}])
+    whole = {"state_hash": "01" * 32, "revision": 9, "objects": 5, **(restored or {})}
+    result.checks = compare(plan, before, whole, after=after, result=result)
+    return result
+
+
+def test_a_hub_that_came_back_whole_passes(tmp_path: Path) -> None:
+    assert _check(tmp_path).is_passed
+
+
+@pytest.mark.parametrize(
+    "restored", [{"state_hash": "02" * 32}, {"revision": 8}], ids=["hash", "revision"]
+)
+def test_another_state_fails(tmp_path: Path, restored: Obj) -> None:
+    assert not _check(tmp_path, restored=restored).is_passed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"csr_uids": frozenset({"csr-1", "csr-2"})},
+        {"csr_uids": frozenset({"csr-2"})},
+        {"csr_uids": frozenset()},
+        {"ca_pem": b"another"},
+        {"uids": {"managedclusters//c1": "another"}},
+    ],
+    ids=["new csr", "other csr", "lost csr", "other ca", "other uid"],
+)
+def test_another_hub_fails(tmp_path: Path, change: dict[str, object]) -> None:
+    after = dataclasses.replace(_SIGHT, **change)  # type: ignore[arg-type]  # one field of each type
+    assert not _check(tmp_path, after=after).is_passed
+
+
+@pytest.mark.parametrize(
+    "second",
+    [{"passed": False}, {"csrs_created": 1}, {"certificates_reused": 0}, {"clusters_available": 0}],
+)
+def test_agents_that_did_not_simply_go_on_fail(tmp_path: Path, second: Obj) -> None:
+    assert not _check(tmp_path, second=second).is_passed
+
+
+def test_a_result_without_statements_is_no_success() -> None:
+    assert not DemoResult().is_passed
