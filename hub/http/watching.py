@@ -20,7 +20,7 @@ from hub.meta.errors import ApiError, expired, resource_version_too_large
 from hub.registry.engine import Engine
 from hub.registry.options import ListOptions
 from hub.registry.watch import Alarms, Event, Watcher, frame
-from hub.store import Compacted, FutureRevision, Revision, decode_key
+from hub.store import Compacted, FutureRevision, Revision, decode_key, encode_key
 from hub.store import prefix as key_prefix
 
 _DEFAULT_TIMEOUT_S = 1800
@@ -81,6 +81,7 @@ class Watching:
             sink=push,
             since=Revision(0),
             held=[],
+            held_limit_bytes=_MAX_QUEUED_BYTES,
         )
 
     def _open(
@@ -153,6 +154,8 @@ class Watching:
         # without a revision (sendInitialEvents=false): from now on
         after = watcher.since = Revision(options.revision or engine.store.revision)
         prefix = key_prefix(kind.id, watcher.namespace or None)
+        if watcher.name and (watcher.namespace or not kind.is_namespaced):
+            prefix = encode_key(kind.id, watcher.namespace, watcher.name)
         is_behind = True
         while is_behind:
             # what lies above the visible revision is shown to live watchers later, in order

@@ -24,6 +24,7 @@ from hub.store.lmdb_env import (
     write_position,
 )
 from hub.store.log import encode_entry, encode_revision
+from hub.store.logindex import LogIndex
 from hub.store.overlay import Overlay, over
 from hub.store.sequence import Sequence, Slot
 from hub.store.value import Codecs, header_of, revision_of
@@ -40,6 +41,8 @@ class Shared:
     codecs: Codecs
     sequence: Sequence
     overlay: Overlay
+    log_index: LogIndex
+    """Read and kept in step on the event loop's thread only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,12 @@ def encode_entry(op: Op, key: Key, *, new: bytes, previous: bytes) -> bytes:
     return b"".join((_HEAD.pack(op, len(key)), key, _LENGTH.pack(len(new)), new, previous))
 
 
+def key_of(raw: bytes | memoryview) -> Key:
+    """Return the key that an entry wrote, without decoding the rest."""
+    (_, key_bytes) = _HEAD.unpack_from(raw)
+    return Key(bytes(raw[KEY_AT : KEY_AT + key_bytes]))
+
+
 def decode_entry(revision: bytes, raw: bytes | memoryview) -> Entry:
     """Return an entry, or raise Corrupt."""
     try:

@@ -38,6 +38,8 @@ from hub.store.lmdb_env import (
     write_mark,
     write_marks,
 )
+from hub.store.log import decode_revision, key_of
+from hub.store.logindex import LogIndex
 from hub.store.sequence import Sequence
 from hub.store.value import Codecs
 
@@ -131,5 +133,14 @@ def _load(
         entries = overlay.load(txn, env)
         txn.delete(NAME_CLEAN, db=env.meta)
         write_mark(txn, env, NAME_CEILING, ceiling)
-    shared = Shared(env, Codecs(dictionaries, keys, token=token), Sequence(start), entries)
+    codecs = Codecs(dictionaries, keys, token=token)
+    shared = Shared(env, codecs, Sequence(start), entries, _index_log(env))
     return Opened(shared, lock, position, ceiling, dir_id, marks.clean is not None)
+
+
+def _index_log(env: Environment) -> LogIndex:
+    index = LogIndex()
+    with env.read() as txn, txn.cursor(env.log) as cursor:
+        for revision, raw in cursor:
+            index.add(decode_revision(revision), key_of(raw))
+    return index

@@ -12,7 +12,7 @@ from itertools import islice
 from operator import attrgetter, itemgetter
 
 from hub.store.api import Change, Key, Match, Op, Page, Revision, Stored
-from hub.store.errors import Compacted, FutureRevision
+from hub.store.errors import Compacted, Corrupt, FutureRevision
 from hub.store.key import HEAD_BYTES, stored_key
 from hub.store.ledger import Shared
 from hub.store.lmdb_env import (
@@ -21,7 +21,7 @@ from hub.store.lmdb_env import (
     Txn,
     read_marks,
 )
-from hub.store.log import KEY_AT, Entry, decode_entry, encode_revision
+from hub.store.log import Entry, decode_entry, encode_revision
 from hub.store.value import Codecs, header_of, revision_of, stored
 
 
@@ -148,15 +148,12 @@ def _count(txn: Txn, db: Database, prefix: bytes, *, after: Key | None) -> int:
 
 
 def _logged(shared: Shared, txn: Txn, prefix: bytes, window: range) -> Iterator[Change]:
-    last = encode_revision(window.stop - 1)
-    with txn.cursor(shared.env.log) as cursor:
-        if not cursor.set_range(encode_revision(window.start)):
-            return
-        for revision, raw in cursor:
-            if revision > last:
-                return
-            if raw.startswith(prefix, KEY_AT):
-                yield _logged_change(shared.codecs, decode_entry(revision, raw))
+    for revision in shared.log_index.find(prefix, window):
+        at = encode_revision(revision)
+        raw = txn.get(at, db=shared.env.log)
+        if raw is None:
+            raise Corrupt(f"the log has no entry at {revision}, which its index knows")
+        yield _logged_change(shared.codecs, decode_entry(at, raw))
 
 
 def _logged_change(codecs: Codecs, entry: Entry) -> Change:

@@ -263,6 +263,7 @@ class Store:
         job = CompactJob(self._shared.env, keep_after)
         while await self._submit(job):
             pass
+        self._shared.log_index.cut(keep_after)
 
     def raise_floor(self, to: Revision, *, is_compacted: bool) -> None:
         """Go on above `to`, durably; `is_compacted`: watches may not resume below it either.
@@ -271,6 +272,8 @@ class Store:
         """
         ceiling = record_floor(self._shared, to, is_compacted=is_compacted)
         self._shared.sequence.raise_to(to)
+        if is_compacted:
+            self._shared.log_index.cut(to)
         self._ceiling = max(self._ceiling, ceiling)
 
     def verify(self) -> Position:
@@ -365,6 +368,8 @@ class Store:
         for ticket in batch.tickets:
             if isinstance(ticket.job, CommitJob):
                 self._thaw(ticket.job.writes, is_done=ticket.error is None)
+                if ticket.error is None:
+                    self._index(ticket.job.writes, cast("tuple[Revision, ...]", ticket.result))
             if ticket.future.cancelled():
                 continue
             if ticket.error is None:
@@ -373,6 +378,11 @@ class Store:
                 ticket.future.set_exception(ticket.error)
         if self._publisher is not None:
             self._publisher.publish()
+
+    def _index(self, writes: tuple[Write, ...], revisions: tuple[Revision, ...]) -> None:
+        for write, revision in zip(writes, revisions, strict=True):
+            if not write.volatile:
+                self._shared.log_index.add(revision, write.key)
 
     def _thaw(self, writes: tuple[Write, ...], *, is_done: bool) -> None:
         overlay = self._shared.overlay
