@@ -73,14 +73,14 @@ class Api:
     async def handle(self, request: Request, responder: Responder) -> None:
         """Answer one request."""
         audit_id = request.headers.get("audit-id") or self._services.clock.uid()
-        reply = Reply(request, responder, audit_id)
+        reply = Reply(responder, audit_id)
         try:
             await self._serve(request, reply)
         except ApiError as error:
-            reply.error(error)
+            reply.fail(error)
         except Exception as error:  # noqa: BLE001  the top of a request: logged with its traceback
             _log.exception("request_failed", audit_id=audit_id, target=request.target[:200])
-            reply.error(internal_error(f"{type(error).__name__}; see the hub's log for {audit_id}"))
+            reply.fail(internal_error(f"{type(error).__name__}; see the hub's log for {audit_id}"))
 
     async def _serve(self, request: Request, reply: Reply) -> None:
         services = self._services

@@ -3,7 +3,7 @@
 Owns the one translation from `ApiError` to bytes.
 """
 
-from hub.http.api import Request, Responder
+from hub.http.api import Responder
 from hub.http.negotiate import JSON
 from hub.meta import Obj
 from hub.meta.codec.json import encode
@@ -22,12 +22,12 @@ def headers(audit_id: str, content_type: str = JSON) -> list[tuple[str, str]]:
 class Reply:
     """One request's answer, in the forms that handlers need."""
 
-    __slots__ = ("audit_id", "responder", "wants_body")
+    __slots__ = ("audit_id", "is_streaming", "responder")
 
-    def __init__(self, request: Request, responder: Responder, audit_id: str) -> None:
+    def __init__(self, responder: Responder, audit_id: str) -> None:
         self.responder = responder
         self.audit_id = audit_id
-        self.wants_body = request.method != "HEAD"
+        self.is_streaming = False
 
     def send(self, status: int, body: bytes, content_type: str = JSON) -> None:
         """Answer with bytes."""
@@ -41,6 +41,13 @@ class Reply:
         """Answer with plain text, as the health endpoints do."""
         self.send(status, text.encode(), "text/plain; charset=utf-8")
 
+    def fail(self, error: ApiError) -> None:
+        """Answer with a Status, or cut a stream that has begun: a part is not the whole."""
+        if self.is_streaming:
+            self.responder.abort()
+        else:
+            self.error(error)
+
     def error(self, error: ApiError) -> None:
         """Answer with a Status; Retry-After makes client-go try again by itself."""
         found = headers(self.audit_id)
@@ -52,4 +59,5 @@ class Reply:
 
     def stream(self, content_type: str = JSON) -> None:
         """Send the head of a stream at once, before any event."""
+        self.is_streaming = True
         self.responder.start(200, headers(self.audit_id, content_type))

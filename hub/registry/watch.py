@@ -104,7 +104,7 @@ class Watcher:
     sink: Sink
     since: Revision
     held: list[bytes] | None = None
-    held_limit_bytes: int = 4 * 1024 * 1024
+    held_limit_bytes: int = 0
     on_overflow: Callable[[], None] | None = None
     _held_bytes: int = 0
     on_timeout: Callable[[], None] | None = None
