@@ -196,6 +196,7 @@ class ClientConnection(Link):
 
     def give_up(self, exchange: Exchange, unread_bytes: int, *, is_complete: bool) -> None:
         """Drop an exchange; the connection lives on when its protocol allows."""
+        self._exchanges.pop(exchange.stream_id, None)  # what still arrives is dropped
         codec = self.client_codec
         if codec is None:
             return
@@ -242,7 +243,7 @@ class ClientConnection(Link):
             elif isinstance(event, ResponseReceived):
                 exchange.add_head(event)
             elif isinstance(event, StreamEnded):
-                del self._exchanges[event.stream_id]
+                self._exchanges.pop(event.stream_id, None)
                 exchange.finish(event.error)
 
     def _drop(self, event: Event) -> None:

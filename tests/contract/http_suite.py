@@ -52,10 +52,12 @@ class App:
         self.opened: asyncio.Queue[Responder] = asyncio.Queue()
         self.most_queued = 0
         self.answered = 0
+        self.asked: list[str] = []
         self.release = asyncio.Event()
 
     async def __call__(self, request: Request, responder: Responder) -> None:
         route, _, query = request.target.partition("?")
+        self.asked.append(request.target)
         if request.is_too_large:
             responder.respond(413, [], b"too large")
         elif route == "/big":
@@ -79,6 +81,10 @@ class App:
             self.opened.put_nowait(responder)
             await self.release.wait()
             responder.respond(200, [], b"released")
+        elif route == "/late-watch":
+            self.opened.put_nowait(responder)
+            await self.release.wait()
+            self._watch(responder, request.target)
         elif route == "/empty":
             responder.respond(204, [], b"")
         else:
@@ -386,6 +392,27 @@ async def check_closing_waits_for_a_running_handler(site: Site) -> None:
     assert site.server.connections.handlers == 0
 
 
+async def check_a_stream_that_starts_while_the_server_closes_is_ended_too(site: Site) -> None:
+    asking = asyncio.ensure_future(site.own().request("GET", "/late-watch"))
+    await soon(site.app.opened.get())
+    closing = asyncio.ensure_future(site.server.close(5))
+    asyncio.get_running_loop().call_later(0.02, site.app.release.set)
+    answer = await soon(asking)
+    assert (answer.status, answer.body) == (200, b"")
+    await soon(closing)
+
+
+async def check_answers_given_up_leave_room_for_others(site: Site) -> None:
+    client = site.new_client(windows=Windows(stream_bytes=16_384, connection_bytes=65_535))
+    for _ in range(6):  # with bytes that have arrived unread, and with bytes still to arrive
+        async with client.stream("GET", "/big?60000") as arrived:
+            while not arrived._begun()._chunks:
+                await soon(arrived._begun()._wait())
+        async with client.stream("GET", "/sliced?60000"):
+            pass
+    assert len((await client.request("GET", "/big?200000", timeout_s=8)).body) == 200_000
+
+
 async def check_closing_cuts_what_the_grace_is_not_enough_for(site: Site) -> None:
     asking = asyncio.ensure_future(site.own().request("GET", "/hold"))
     await soon(site.app.opened.get())
@@ -437,6 +464,8 @@ STREAM_CHECKS: tuple[Callable[[Site], Awaitable[None]], ...] = (
     check_small_windows_slow_a_transfer_but_do_not_stop_it,
     check_closing_ends_streams_cleanly,
     check_closing_waits_for_a_running_handler,
+    check_a_stream_that_starts_while_the_server_closes_is_ended_too,
+    check_answers_given_up_leave_room_for_others,
     check_closing_cuts_what_the_grace_is_not_enough_for,
     check_a_client_certificate_is_seen_as_the_peer,
     check_a_bad_certificate_fails_its_handshake_only,

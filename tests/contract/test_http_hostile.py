@@ -7,6 +7,8 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 
+import h2.config
+import h2.connection
 import pytest
 from structlog.testing import capture_logs
 
@@ -181,9 +183,6 @@ async def test_a_body_that_does_not_arrive_is_given_up(kind: Kind, authority: Au
 
 def open_upload() -> bytes:
     """Return an HTTP/2 conversation that begins an upload and says no more."""
-    import h2.config
-    import h2.connection
-
     client = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
     client.initiate_connection()
     pseudo = [(":method", "PUT"), (":scheme", "https"), (":authority", "x"), (":path", "/a")]
@@ -233,8 +232,9 @@ async def test_clients_beyond_the_limit_wait_in_the_backlog(authority: Authority
         for client in (first, second):
             await client.request("GET", "/echo")
         waiting = asyncio.ensure_future(third.request("GET", "/echo"))
-        await soon(until(lambda: site.server.connections.open == 2))
+        await asyncio.wait([waiting], timeout=0.15)
         assert not waiting.done()
+        assert site.server.connections.accepted_total == 2
         await first.close()
         assert (await soon(waiting)).status == 200
 
@@ -285,6 +285,67 @@ async def test_a_storm_of_handshakes_is_served_a_few_at_a_time(authority: Author
         asking = asyncio.gather(*[client.request("GET", "/echo") for client in clients])
         assert {answer.status for answer in await soon(asking)} == {200}
         assert site.server.connections.handshaking == 0
+
+
+@pytest.mark.parametrize("kind", KINDS[1:], ids=name_kind)
+async def test_a_request_reset_in_the_same_breath_never_reaches_its_handler(
+    kind: Kind, authority: Authority
+) -> None:
+    async with open_site(authority, kind, HASTY) as site:
+        await talk(site, open_and_reset())
+        assert site.app.asked == []
+        assert await is_well(site)
+
+
+def open_and_reset() -> bytes:
+    """Return an HTTP/2 conversation that takes back what it asks."""
+    client = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
+    client.initiate_connection()
+    pseudo = [(":method", "GET"), (":scheme", "https"), (":authority", "x"), (":path", "/echo")]
+    client.send_headers(1, pseudo, end_stream=True)
+    client.reset_stream(1)
+    return client.data_to_send()
+
+
+async def test_records_that_straddle_the_read_buffer_are_read_to_the_end(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hub.http.poller.SCRATCH_BYTES", 10_000)
+    async with open_site(authority, (None, "own")) as site:
+        size = 3 * 9_000 - 100
+        head = b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % size
+        data = head + bytes(size)
+        sock = await soon(asyncio.to_thread(dial_tls, site))
+        for at in range(
+            0, len(data), 9_000
+        ):  # in the loop's own thread: the server sees it all at once
+            sock.sendall(data[at : at + 9_000])
+        answer = await soon(asyncio.to_thread(sock.recv, 65_536))
+        assert b'"size": %d' % size in answer
+        sock.close()
+
+
+@pytest.mark.parametrize(
+    ("target", "is_whole"), [("/echo", True), ("/boom-late", False)], ids=["whole", "cut"]
+)
+async def test_only_a_whole_answer_is_followed_by_a_goodbye(
+    target: str, is_whole: bool, authority: Authority
+) -> None:
+    def run(site: Site) -> bool:
+        tls = client_context(site.authority.cert, http2=False)
+        with tls.wrap_socket(
+            dial(site), server_hostname="127.0.0.1", suppress_ragged_eofs=False
+        ) as sock:
+            sock.sendall(b"GET %b HTTP/1.0\r\nhost: x\r\n\r\n" % target.encode())
+            try:
+                while sock.recv(65_536):
+                    pass
+            except ssl.SSLEOFError:
+                return False
+            return True
+
+    async with open_site(authority, (None, "own")) as site:
+        assert await soon(asyncio.to_thread(run, site)) == is_whole
 
 
 async def until(condition: Callable[[], bool]) -> None:

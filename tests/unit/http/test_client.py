@@ -8,6 +8,7 @@ import pytest
 
 from hub.http.api import Request, Responder
 from hub.http.client import Client, ConnectionLost, Poller
+from hub.http.codec import DataReceived
 from hub.http.tls import client_context, server_context
 from hub.http.transport import Server, serve
 from tests.unit.http.pki import Authority
@@ -197,3 +198,26 @@ async def test_interim_answers_are_skipped(authority: Authority) -> None:
     ):
         got = await client.request("POST", "/", body=b"x")
         assert (got.status, got.body, "link" in got.headers) == (201, b"ok", False)
+
+
+async def test_what_arrives_after_a_stream_was_given_up_opens_the_window_again(
+    authority: Authority,
+) -> None:
+    class Recorder:
+        def __init__(self) -> None:
+            self.taken: list[tuple[int, int]] = []
+
+        def consumed(self, stream_id: int, n_bytes: int) -> None:
+            self.taken.append((stream_id, n_bytes))
+
+    async with running(authority) as server:
+        client = Client("127.0.0.1", server.port, client_context(authority.cert))
+        async with client.stream("GET", "/") as stream:
+            stream_id = stream._begun().stream_id
+        (connection,) = client._connections
+        codec, recorder = connection.client_codec, Recorder()
+        connection.client_codec = recorder  # type: ignore[assignment]  # only `consumed` is called
+        connection._received([DataReceived(stream_id, b"late", is_last=False)])
+        connection.client_codec = codec
+        assert recorder.taken == [(stream_id, 4)]
+        await client.close()

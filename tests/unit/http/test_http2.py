@@ -183,17 +183,19 @@ def test_resets_are_told_to_the_other_side(asked: Http2Library, asking: Http2Lib
 
 
 @every_pair
+@pytest.mark.parametrize("body", [b"no!", b""])
 def test_an_early_answer_arrives_and_stops_the_upload(
-    asked: Http2Library, asking: Http2Library
+    asked: Http2Library, asking: Http2Library, body: bytes
 ) -> None:
     wire = Wire(asked, asking)
     stream_id = wire.post(bytes(10_000), is_last=False)
-    wire.server.send_head(stream_id, 413, [], length=3, is_last=False)
-    wire.server.send_data(stream_id, b"no!", is_last=True)
+    wire.server.send_head(stream_id, 413, [], length=len(body), is_last=not body)
+    if body:
+        wire.server.send_data(stream_id, body, is_last=True)
     wire.run()
     head = next(e for e in wire.told if isinstance(e, ResponseReceived))
     assert head.status == 413
-    assert body_of(wire.told, stream_id) == b"no!"
+    assert body_of(wire.told, stream_id) == body
     assert StreamEnded(stream_id, "") in wire.seen
     assert any(isinstance(e, StreamEnded) and e.stream_id == stream_id for e in wire.told)
     wire.client.send_data(stream_id, bytes(10_000), is_last=True)
