@@ -34,9 +34,7 @@ def account(ns: str, name: str) -> Obj:
     return {"kind": "ServiceAccount", "namespace": ns, "name": name}
 
 
-@pytest.mark.parametrize(
-    "path", ["/healthz", "/livez", "/readyz", "/version", "/version/", "/healthz/ping"]
-)
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/version", "/version/"])
 async def test_anyone_may_ask_whether_the_hub_is_well(hub: InProcess, path: str) -> None:
     api = anonymous(hub)
     try:
@@ -80,8 +78,6 @@ async def test_anonymous_may_do_nothing_else(hub: InProcess, ns: str) -> None:
         assert path.obj()["message"] == (
             'forbidden: User "system:anonymous" cannot get path "/metrics"'
         )
-        info = await api.get("/api/v1/namespaces/kube-public/configmaps/cluster-info")
-        assert "kubeconfig" in info["data"]
     finally:
         await api.close()
 
@@ -114,8 +110,8 @@ async def test_a_token_that_proves_nothing_is_401(hub: InProcess, token: str) ->
             "GET",
             f"{CLUSTERS}/c1",
             (
-                'managedclusters.cluster.open-cluster-management.io "c1" is forbidden: User "{user}" '
-                'cannot get resource "managedclusters" in API group '
+                'managedclusters.cluster.open-cluster-management.io "c1" is forbidden: User '
+                '"{user}" cannot get resource "managedclusters" in API group '
                 '"cluster.open-cluster-management.io" at the cluster scope'
             ),
         ),
@@ -123,8 +119,8 @@ async def test_a_token_that_proves_nothing_is_401(hub: InProcess, token: str) ->
             "PUT",
             f"{CLUSTERS}/c1/status",
             (
-                'managedclusters.cluster.open-cluster-management.io "c1" is forbidden: User "{user}" '
-                'cannot update resource "managedclusters/status" in API group '
+                'managedclusters.cluster.open-cluster-management.io "c1" is forbidden: User '
+                '"{user}" cannot update resource "managedclusters/status" in API group '
                 '"cluster.open-cluster-management.io" at the cluster scope'
             ),
         ),
@@ -132,8 +128,8 @@ async def test_a_token_that_proves_nothing_is_401(hub: InProcess, token: str) ->
             "GET",
             f"{CLUSTERS}?watch=1&fieldSelector=metadata.name%3Dc1",
             (
-                'managedclusters.cluster.open-cluster-management.io "c1" is forbidden: User "{user}" '
-                'cannot watch resource "managedclusters" in API group '
+                'managedclusters.cluster.open-cluster-management.io "c1" is forbidden: User '
+                '"{user}" cannot watch resource "managedclusters" in API group '
                 '"cluster.open-cluster-management.io" at the cluster scope'
             ),
         ),
@@ -141,8 +137,8 @@ async def test_a_token_that_proves_nothing_is_401(hub: InProcess, token: str) ->
             "POST",
             "/api/v1/namespaces/default/secrets",
             (
-                'secrets is forbidden: User "{user}" cannot create resource "secrets" in API group "" '
-                'in the namespace "default"'
+                'secrets is forbidden: User "{user}" cannot create resource "secrets" in API group '
+                '"" in the namespace "default"'
             ),
         ),
     ],
@@ -201,7 +197,7 @@ async def test_a_right_on_one_name_allows_lists_and_watches_that_name_it(
                     if event["object"]["metadata"]["labels"].get("mark") == f"m{len(path)}":
                         break
         twice = f"fieldSelector=metadata.name%3D{own},metadata.name%3D{other}"
-        assert (await api.get(f"{CLUSTERS}?{twice}"))["items"] == []
+        assert (await api.call("GET", f"{CLUSTERS}?{twice}")).status == 403
     finally:
         await api.close()
 
