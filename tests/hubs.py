@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from hub.backup.pace import PacePolicy
 from hub.clock import SystemClock
 from hub.config import Config, Http2
 from hub.http.client import Client
@@ -170,8 +171,9 @@ async def running_hub(
     auto_accept: bool = False,
     auto_approve_users: tuple[str, ...] = (),
     http2: Http2 = "auto",
+    pace: PacePolicy | None = None,
 ) -> AsyncIterator[InProcess]:
-    """Run a hub for the length of the block, and stop it cleanly."""
+    """Run a hub for the length of the block, and stop it cleanly; raises what ended it."""
     config = Config(
         data_dir=data_dir,
         listen=f"127.0.0.1:{port}",
@@ -184,7 +186,7 @@ async def running_hub(
     stop = asyncio.Event()
     started: asyncio.Future[Started] = asyncio.get_running_loop().create_future()
     run = asyncio.ensure_future(
-        run_hub(config, SystemClock(), stop=stop, on_started=started.set_result)
+        run_hub(config, SystemClock(), stop=stop, on_started=started.set_result, pace=pace)
     )
     run.add_done_callback(lambda _: started.done() or started.cancel())
     try:
@@ -211,6 +213,8 @@ class HubProcess:
         self._flags, self._env = flags, {**os.environ, **(env or {})}
         self._process: subprocess.Popen[bytes] | None = None
         self.log = data_dir.with_name(f"{data_dir.name}.log")
+        self.greeting = ""
+        """What it said first: where it serves, and which kind of start this was."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -219,6 +223,14 @@ class HubProcess:
     def start(self, timeout_s: float = 20.0) -> float:
         """Start and wait until it says where it serves; return the seconds it took."""
         began = time.monotonic()
+        self.spawn()
+        self.greeting = self.first_line().decode()
+        assert "hublet serves" in self.greeting, self.log.read_text()[-2000:]
+        assert time.monotonic() - began < timeout_s
+        return time.monotonic() - began
+
+    def spawn(self) -> None:
+        """Start and return at once."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [
@@ -238,11 +250,12 @@ class HubProcess:
                 stderr=log,
                 stdin=subprocess.DEVNULL,
             )
+
+    def first_line(self) -> bytes:
+        """Return the first line that it says, b"" when it ended without a word."""
+        assert self._process is not None
         assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert b"hublet serves" in line, self.log.read_text()[-2000:]
-        assert time.monotonic() - began < timeout_s
-        return time.monotonic() - began
+        return self._process.stdout.readline()
 
     def kill(self) -> None:
         """SIGKILL, as a lost machine."""
