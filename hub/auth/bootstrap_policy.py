@@ -138,8 +138,9 @@ def _bootstrap_rules() -> list[Obj]:
             ["create", "get", "list", "watch"],
         ),
         _rule(_CLUSTER, ["managedclusters"], ["get", "list", "watch", "create", "update"]),
-        # admission puts a new cluster into the default set and asks for this right
-        _rule(_CLUSTER, ["managedclustersets/join"], ["create"]),
+        # admission puts a new cluster into the default set and asks for this right; upstream grants
+        # it for every set, so that whoever may register may also move clusters between sets
+        _rule(_CLUSTER, ["managedclustersets/join"], ["create"]) | {"resourceNames": ["default"]},
     ]
 
 

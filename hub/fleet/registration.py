@@ -55,7 +55,8 @@ class Registration:
         self._engine, self._clock, self._auto_accept = engine, clock, auto_accept
         self._queue = Queue()
         engine.watches.listen(MANAGED_CLUSTER, self._cluster_changed)
-        engine.watches.listen(MANIFEST_WORK, self._content_changed)
+        for kind in (MANAGED_CLUSTER_ADDON, MANIFEST_WORK):
+            engine.watches.listen(kind, self._content_changed)
 
     def _cluster_changed(self, event: Event) -> None:
         self._queue.add(event.name)
