@@ -382,7 +382,9 @@ class Engine:
         meta = meta_of(new)
         is_free = objects.is_deleting(new) and not meta.get("finalizers")
         if is_free and kind.strategy.deletes_at_once(new):
-            return await self._write(kind, Op.DELETE, new, stored.revision, call)
+            # as kube-apiserver: watchers see the object as it was, the caller what it wrote
+            await self._write(kind, Op.DELETE, decode(encode(old)), stored.revision, call)
+            return new
         if kind.strategy.is_renewal(new, old) and not call.is_dry_run:
             return self._renew(kind, new, stored)
         return await self._write(kind, Op.UPDATE, new, stored.revision, call)

@@ -73,11 +73,6 @@ _REFRESH = (
     "At every start the hub renews all Leases before it listens, so that nobody takes the hub's own"
     " absence for that of the clusters."
 )
-_REMOVAL = (
-    "A write that takes the last finalizer off removes the object. The API server answers with the"
-    " revision before the removal, and shows the object with its finalizer in the DELETED event; we"
-    " answer with the removal's revision and show what was written."
-)
 _ADDON = "*managedclusteraddons*"
 
 DIFFERENCES = (
@@ -116,8 +111,6 @@ DIFFERENCES = (
     Difference(f"v0.16/{_ADDON}", "lacks", "/status/addOnMeta", _ADDON_MANAGER),
     Difference(f"v0.16/{_ADDON}", "lacks", "/status/addOnConfiguration", _ADDON_MANAGER),
     Difference(f"v0.16/{_ADDON}", "lacks", "/status/healthCheck/mode", _ADDON_MANAGER),
-    Difference("* PATCH manifestworks", "changes", "/metadata/resourceVersion", _REMOVAL),
-    Difference("* DELETED manifestworks@*", "lacks", "/metadata/finalizers", _REMOVAL),
     Difference("*", "changes", "(status) 403 -> 200", _COLD_START),
     Difference("v0.16/90 GET managedclusters", "changes", "(status) 429 -> 200", _COLD_START),
     Difference("v1.3/88 GET leases", "changes", "/spec/renewTime", _REFRESH),
