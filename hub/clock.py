@@ -1,7 +1,8 @@
 """Time and randomness, injected.
 
 Owns the one seam through which the hub reads clocks and draws random numbers; nothing else calls
-``time``, ``uuid`` or ``secrets`` directly, so tests can run on virtual time. Below every layer: imports nothing of ours.
+``time``, ``uuid`` or ``secrets`` directly, so tests can run on virtual time. Below every layer:
+imports nothing of ours.
 """
 
 import datetime as dt

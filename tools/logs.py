@@ -7,7 +7,7 @@ import structlog
 
 
 def configure_logs(level: str) -> None:
-    """Send records of `level` and above, structlog's and the standard library's, to stderr as JSON."""
+    """Send records of `level` and above to stderr as JSON, the standard library's too."""
     number = getattr(logging, level.upper(), logging.INFO)
     logging.basicConfig(level=number, stream=sys.stderr, format="%(message)s")
     structlog.configure(

@@ -1,0 +1,1 @@
+"""HTTP: TLS transport, codecs, negotiation, one handler a verb, discovery, watch streams."""

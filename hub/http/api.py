@@ -1,7 +1,7 @@
 """The seams of the HTTP layer: what a handler sees, what a codec does.
 
-Owns the vocabulary between transport (bytes on a TLS socket), codec (HTTP/1.1, HTTP/2) and handler (Kubernetes verbs).
-No library type crosses these lines.
+Owns the vocabulary between transport (bytes on a TLS socket), codec (HTTP/1.1, HTTP/2) and handler
+(Kubernetes verbs). No library type crosses these lines.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,7 +13,7 @@ Headers: TypeAlias = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The client certificate of a connection, verified by the transport against the client CA at the handshake.
+    """The client certificate of a connection, verified against the client CA at the handshake.
 
     `not_after_unix_s` is checked again at every request: a connection outlives its certificate.
     """
@@ -28,8 +28,8 @@ class Peer:
 class Request:
     """One request, complete: the body is read up to the transport's limit before the handler runs.
 
-    `headers` has lower-case names; repeated headers are joined with ", ". `target` is path and query as sent.
-    `is_too_large`: the body was over the limit and is left out; answer 413.
+    `headers` has lower-case names; repeated headers are joined with ", ". `target` is path and
+    query as sent. `is_too_large`: the body was over the limit and is left out; answer 413.
     """
 
     method: str
@@ -45,8 +45,9 @@ class Request:
 class Responder(Protocol):
     """How a handler answers one request: `respond` once, or `start`, `write`..., `end`.
 
-    Header names are given in lower case; the codec adds framing headers (content-length, transfer-encoding) and Date itself.
-    All methods are for the event loop's thread only. After the client is gone every call is a no-op and `is_closed` is true.
+    Header names are given in lower case; the codec adds framing headers (content-length,
+    transfer-encoding) and Date itself. All methods are for the event loop's thread only. After the
+    client is gone every call is a no-op and `is_closed` is true.
     """
 
     @property
@@ -68,7 +69,10 @@ class Responder(Protocol):
         ...
 
     def write(self, data: bytes) -> bool:
-        """Queue `data`; False once the stream holds more than its high-water mark (the caller then drains or gives up)."""
+        """Queue `data`; False once the stream holds more than its high-water mark.
+
+        The caller then drains or gives up.
+        """
         ...
 
     async def drain(self) -> None:
@@ -80,7 +84,10 @@ class Responder(Protocol):
         ...
 
     def abort(self) -> None:
-        """Cut the stream so that the client sees an error (HTTP/2 RST_STREAM, HTTP/1.1 connection close)."""
+        """Cut the stream so that the client sees an error.
+
+        HTTP/2 resets the stream, HTTP/1.1 closes the connection.
+        """
         ...
 
     def on_close(self, callback: Callable[[], None]) -> None:

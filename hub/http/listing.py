@@ -71,7 +71,7 @@ def _needles(labels: LabelSelector) -> list[bytes]:
 
 
 def select(engine: Engine, kind: Kind, namespace: str, options: ListOptions) -> Page:
-    """Return every entry of a kind that is selected; one look-up when the selector pins the name."""
+    """Return every entry that is selected; one look-up when the selector pins the name."""
     name = options.pinned_name
     match = matcher(options)
     if not name or (kind.is_namespaced and not namespace):
