@@ -196,6 +196,8 @@ async def test_whoever_registers_can_not_accept_or_choose_a_set(hub: InProcess, 
         assert (await first.call("POST", CLUSTERS, chosen)).status == 403
         made = await first.create(CLUSTERS, named(name))
         assert made["metadata"]["labels"] == {set_label: "default"}
+        # the taint controller has had its turn: no conflict comes in between
+        await until(hub, CLUSTERS, name, lambda e: bool(e["object"]["spec"].get("taints")))
         changes: tuple[Obj, ...] = (
             {"spec": {"hubAcceptsClient": True}},
             {"metadata": {"labels": {set_label: "production"}}},
