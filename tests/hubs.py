@@ -159,6 +159,19 @@ class InProcess:
     start_kind: str
     admin: Api
     data_dir: Path
+    run: asyncio.Future[None]
+    has_told_end: bool = False
+
+    async def end(self, timeout_s: float = 20.0) -> BaseException:
+        """Wait for the hub to end by itself, and return what ended it."""
+        await asyncio.wait([self.run], timeout=timeout_s)
+        assert self.run.done(), "the hub goes on"
+        error = self.run.exception()
+        assert error is not None, "the hub was stopped"
+        self.has_told_end = True
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        return error
 
 
 @contextlib.asynccontextmanager
@@ -195,12 +208,14 @@ async def running_hub(
         await run  # it ended before it started: show why
         raise
     admin = Api.from_kubeconfig(told.kubeconfig)
+    hub = InProcess(told.url, told.kubeconfig, told.start_kind, admin, data_dir, run)
     try:
-        yield InProcess(told.url, told.kubeconfig, told.start_kind, admin, data_dir)
+        yield hub
     finally:
         await admin.close()
         stop.set()
-        await run
+        if not hub.has_told_end:
+            await run
 
 
 class HubProcess:

@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -32,6 +33,15 @@ class Seaweed:
     endpoint: str
     bucket: str
     environ: dict[str, str]
+    pid: int
+
+    def freeze(self) -> None:
+        """Let it answer nothing; what is sent meanwhile may be done later."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it answer again."""
+        os.kill(self.pid, signal.SIGCONT)
 
     def url(self, prefix: str) -> str:
         """Return the object store URL of a prefix in the bucket."""
@@ -67,7 +77,7 @@ def seaweed(bucket: str = "snap") -> Iterator[Seaweed]:
             endpoint = f"http://127.0.0.1:{ports['s3']}"
             _wait_ready(process, ports, bucket, root / "log")
             keys = {"AWS_ACCESS_KEY_ID": _ACCESS, "AWS_SECRET_ACCESS_KEY": _SECRET}
-            yield Seaweed(endpoint, bucket, keys)
+            yield Seaweed(endpoint, bucket, keys, process.pid)
         finally:
             process.kill()
             process.wait()

@@ -1,0 +1,58 @@
+"""The demo as a user runs it: `hublet demo`, with a bucket of its own and on a real S3 server."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.seaweed import seaweed
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run_demo(home: Path, *flags: str, **environ: str) -> str:
+    """Run it in a process of its own, with its temporary files in `home`; return what it said."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.hublet", "demo", *flags],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(home), **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=55,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def check(said: str, clusters: int) -> None:
+    """The statements that the demo is for, word by word."""
+    verdicts = re.findall(r"^(ok|FAILED)  +(.*)$", said, flags=re.MULTILINE)
+    assert [verdict for verdict, _ in verdicts] == ["ok"] * 6, said
+    text = "\n".join(statement for _, statement in verdicts)
+    assert f"{clusters}/{clusters} clusters joined, {clusters}/{clusters} works applied" in text
+    assert f"{clusters}/{clusters} clusters back and available" in text
+    assert re.search(
+        rf"^0 new CSRs \({clusters} before, {clusters} after by uid", text, re.MULTILINE
+    )
+    assert f"{clusters}/{clusters} agents went on with the certificate they had" in text
+    state = re.search(
+        r"state equal by state_hash: (\w+) at revision (\d+), before (.*)$", text, re.MULTILINE
+    )
+    assert state is not None, said
+    assert state[3] == f"{state[1]} at revision {state[2]}"
+    assert "kill to serving" in said
+
+
+def test_the_demo_brings_every_cluster_back_without_a_new_csr(tmp_path: Path) -> None:
+    check(run_demo(tmp_path), 10)
+    assert list(tmp_path.iterdir()) == [], "it cleans up"
+
+
+def test_the_same_demo_against_a_real_s3_server(tmp_path: Path) -> None:
+    with seaweed() as server:
+        url = server.url("hubs/demo")
+        said = run_demo(tmp_path, "--object-store", url, **server.environ)
+    check(said, 10)
+    assert f"to {url}" in said
