@@ -45,11 +45,7 @@ class Config:
             raise ConfigError(f"http2: {self.http2!r} must be auto, ngh2 or h2")
         self.address()
         if self.url:
-            parts = urlsplit(self.url)
-            if parts.scheme != "https" or not parts.hostname:
-                raise ConfigError(f"url: {self.url!r} must be https://HOST:PORT")
-            if parts.path not in ("", "/") or parts.query:
-                raise ConfigError(f"url: {self.url!r} must not have a path")
+            _check_url(self.url)
         if self.object_store and "://" not in self.object_store:
             raise ConfigError(
                 f"object-store: {self.object_store!r} must be file:///dir or s3://bucket/prefix"
@@ -79,5 +75,18 @@ class Config:
         except ValueError:
             return f"https://{host}:{port}"
         if address.is_unspecified:
-            host = "127.0.0.1"
+            host = "::1" if address.version == 6 else "127.0.0.1"
         return f"https://[{host}]:{port}" if address.version == 6 else f"https://{host}:{port}"
+
+
+def _check_url(url: str) -> None:
+    """Refuse what clients could not be told as the address of the hub."""
+    try:
+        parts = urlsplit(url)
+        is_address = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:  # a port that is none, or half an IPv6 address
+        is_address = False
+    if not is_address or parts.scheme != "https":
+        raise ConfigError(f"url: {url!r} must be https://HOST:PORT")
+    if parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise ConfigError(f"url: {url!r} must not have a path")
