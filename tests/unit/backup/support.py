@@ -1,0 +1,184 @@
+"""A backup on fakes: a store that is moved by hand, and a bucket that does what it is told."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeVar, cast
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from hub.backup import runner
+from hub.backup.runner import Backup
+from hub.config import Config
+from hub.fleet.kinds import FLEET
+from hub.registry.builtin import BUILTIN
+from hub.registry.catalog import Catalog
+from hub.store import Change, Index, Listener, Op, Position, Revision, Store, encode_key
+from snapshot.arbiter import Continue, Decision
+from snapshot.chain import Chain
+from snapshot.head import Head
+from snapshot.header import Kind
+from snapshot.policy import Due
+from snapshot.ship import Shipped
+from snapshot.start import Begun
+from tests.unit.backup.virtual import LoopClock, now_s
+from tests.unit.snapshot.support import head, ref
+
+T = TypeVar("T")
+
+
+class Inline(Executor):
+    """Runs at once, in the caller's thread: virtual time and real threads do not mix."""
+
+    def submit(self, fn: Callable[..., T], /, *args: object, **kwargs: object) -> "Future[T]":  # type: ignore[explicit-any]  # the base class's signature
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001  handed to whoever awaits it, as a pool does
+            future.set_exception(error)
+        return future
+
+
+@dataclass
+class FakeStore:
+    """The part of a store that the runner sees."""
+
+    rev: int = 50
+    renewed: int = 0
+    listeners: list[Listener] = field(default_factory=list)
+    floors: list[tuple[int, bool]] = field(default_factory=list)
+    dir_id = "dir"
+
+    @property
+    def position(self) -> Position:
+        return Position(Revision(self.rev), bytes(32), 1)
+
+    @property
+    def revision(self) -> Revision:
+        return Revision(self.rev + self.renewed)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        self.listeners.append(listener)
+        return lambda: None
+
+    def raise_floor(self, to: Revision, *, is_compacted: bool) -> None:
+        self.floors.append((to, is_compacted))
+
+    def change(self, resource: str = "configmaps", op: Op = Op.UPDATE) -> None:
+        """Commit a change and show it."""
+        self.rev += 1
+        key = encode_key(resource, "", "x")
+        change = Change(op, key, Revision(self.rev), b"{}", Index(b""), None, None)
+        for listener in self.listeners:
+            listener([change])
+
+
+@dataclass
+class FakeBucket:
+    """The chain and the functions that use it; `faults` are raised by the next rounds."""
+
+    head: Head
+    store: FakeStore
+    faults: list[Exception] = field(default_factory=list)
+    done: list[tuple[float, str]] = field(default_factory=list)
+    """When, in virtual seconds, and what: full, delta, confirm or release."""
+    tried: list[float] = field(default_factory=list)
+    reserved: int = 0
+    is_open: bool = True
+
+    @property
+    def remote(self) -> "FakeBucket":
+        return self
+
+    def close(self) -> None:
+        self.is_open = False
+
+    def confirm(self, *, reserved_rev: int) -> Head:
+        self.reserved = reserved_rev
+        self._do("confirm")
+        return self.head
+
+    def release(self) -> Head:
+        self._do("release")
+        return self.head
+
+    def ship(self, kind: str) -> Shipped | None:
+        self.tried.append(now_s())
+        if self.faults:
+            raise self.faults.pop(0)
+        if kind == "delta" and self.head.rev == self.store.rev:
+            return None
+        before, self.head = self.head.rev, at(self.store.rev)
+        self._do(kind)
+        return Shipped(
+            Kind[kind.upper()], Due.DELTA, "name", before, self.store.rev, 1, 1, 0.0, 0.0
+        )
+
+    def _do(self, what: str) -> None:
+        self.done.append((round(now_s(), 3), what))
+
+
+def at(revision: int) -> Head:
+    """HEAD at a revision."""
+    return head(full=ref(0, revision)) if revision else head(full=None)
+
+
+@dataclass
+class Rig:
+    """A backup and what it stands on."""
+
+    backup: Backup
+    store: FakeStore
+    bucket: FakeBucket
+    metrics: CollectorRegistry
+
+    def failures(self) -> float:
+        return self.metrics.get_sample_value("hublet_backup_failures_total") or 0.0
+
+    async def start(self) -> None:
+        await self.backup.take_over("hub")
+        self.backup.follow(Catalog((*BUILTIN, *FLEET)))
+
+    async def run_for(self, seconds: float) -> None:
+        """Ship for so long; raises what ends shipping."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.backup.run()
+        except TimeoutError:
+            return
+
+
+class Make(Protocol):
+    """Builds a rig; call it inside the loop."""
+
+    def __call__(self, *, shipped: int = 50, decision: Decision | None = None) -> Rig: ...
+
+
+def build(
+    patch: pytest.MonkeyPatch,
+    directory: Path,
+    *,
+    shipped: int = 50,
+    decision: Decision | None = None,
+) -> Rig:
+    """Wire a backup whose bucket holds everything up to `shipped`."""
+    store, metrics = FakeStore(), CollectorRegistry()
+    bucket = FakeBucket(at(shipped), store)
+    begun = Begun(decision or Continue(floor=1000), bucket.head, 1000)
+    patch.setattr(runner, "begin", lambda *_, **__: begun)
+    patch.setattr(runner, "remember", lambda *_, **__: None)
+    patch.setattr(runner, "ship", lambda *_, **__: bucket.ship("delta"))
+    patch.setattr(runner, "ship_full", lambda *_, **__: bucket.ship("full"))
+    backup = Backup(
+        Config(data_dir=directory),
+        LoopClock(),
+        cast("Store", store),
+        chain=cast("Chain", bucket),
+        metrics=metrics,
+    )
+    backup._worker.shutdown()
+    backup._worker = cast("type", Inline)()
+    return Rig(backup, store, bucket, metrics)

@@ -1,0 +1,269 @@
+"""The runner: what is shipped when, what is tried again, and what ends a hub."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from hub.backup.runner import RESERVE
+from hub.store import Op
+from snapshot.arbiter import Create, Decision, TakeClaim
+from snapshot.errors import (
+    ChainMoved,
+    Fenced,
+    HeadCorrupt,
+    HeadGone,
+    RemoteDenied,
+    RemoteUnavailable,
+    SegmentCorrupt,
+    SnapshotError,
+)
+from tests.unit.backup.support import Make, build
+from tests.unit.backup.virtual import run
+
+FENCED = Fenced("another has taken this prefix", by="another", op="commit", object="HEAD")
+
+
+@pytest.fixture
+def make(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Make:
+    return partial(build, monkeypatch, tmp_path)
+
+
+def virtual(work: Callable[[], Coroutine[object, object, None]]) -> None:
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("resource", "op", "at"),
+    [
+        ("managedclusters.cluster.open-cluster-management.io", Op.CREATE, 2.0),
+        ("certificatesigningrequests.certificates.k8s.io", Op.CREATE, 2.0),
+        ("managedclusters.cluster.open-cluster-management.io", Op.UPDATE, 2.1),
+        ("configmaps", Op.CREATE, 2.1),
+        ("secrets", Op.DELETE, 2.1),
+        ("unknown.example.com", Op.CREATE, 2.0),
+    ],
+)
+def test_new_clusters_are_shipped_at_once_and_the_rest_together(
+    make: Make, resource: str, op: Op, at: float
+) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        loop = asyncio.get_running_loop()
+        loop.call_later(2.0, rig.store.change, resource, op)
+        await rig.run_for(3)
+        assert rig.bucket.done == [(at, "delta")]
+
+    virtual(work)
+
+
+def test_what_a_crash_left_unshipped_is_shipped_without_another_change(
+    make: Make,
+) -> None:
+    async def work() -> None:
+        rig = make(shipped=40)
+        await rig.start()
+        await rig.run_for(20)
+        assert rig.bucket.done == [(0.1, "delta")]
+
+    virtual(work)
+
+
+@pytest.mark.parametrize(
+    ("decision", "shipped", "kind", "first"),
+    [
+        (Create(), 0, "empty", "full"),
+        (TakeClaim(floor=1000), 50, "restored", "full"),
+        (None, 0, "continue", "full"),
+    ],
+)
+def test_a_start_that_needs_a_full_ships_it_at_once(
+    make: Make, decision: Decision | None, shipped: int, kind: str, first: str
+) -> None:
+    async def work() -> None:
+        rig = make(shipped=shipped, decision=decision)
+        await rig.start()
+        assert rig.backup.start_kind == kind
+        await rig.run_for(20)
+        assert rig.bucket.done == [(0.0, first)]
+        is_raised = not isinstance(decision, Create)
+        assert rig.store.floors == ([(1000, kind == "restored")] if is_raised else [])
+
+    virtual(work)
+
+
+def test_an_idle_hub_confirms_its_epoch_and_reserves_ahead_of_renewals(
+    make: Make,
+) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.store.renewed = 7000
+        await rig.run_for(65)
+        assert rig.bucket.done == [(30.0, "confirm"), (60.0, "confirm")]
+        assert rig.bucket.reserved == 50 + 7000 + RESERVE
+
+    virtual(work)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RemoteUnavailable("no answer", op="put"),
+        RemoteDenied("the credentials have expired", op="put"),
+        ChainMoved("an earlier write had landed", op="commit"),
+        OSError(28, "No space left on device"),
+    ],
+)
+def test_what_may_pass_is_repeated_and_serving_goes_on(make: Make, error: Exception) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.bucket.faults = [error] * 8
+        rig.store.change()
+        await rig.run_for(120)
+        pauses = [0.5, 1, 2, 4, 8, 16, 30, 30]
+        expected = [0.1 + sum(pauses[:n]) for n in range(9)]
+        assert rig.bucket.tried[:9] == pytest.approx(expected)
+        assert rig.bucket.done[0] == (round(expected[-1], 3), "delta")
+        assert rig.failures() == 8
+        assert rig.backup.refusal() == ""
+
+    virtual(work)
+
+
+def test_a_first_full_that_fails_is_a_full_again(make: Make) -> None:
+    async def work() -> None:
+        rig = make(shipped=0, decision=Create())
+        await rig.start()
+        rig.bucket.faults = [RemoteUnavailable("no answer", op="put")]
+        await rig.run_for(5)
+        assert rig.bucket.done == [(0.5, "full")]
+
+    virtual(work)
+
+
+def test_an_outage_is_seen_in_the_metrics(make: Make) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.bucket.faults = [RemoteUnavailable("no answer", op="put")] * 100
+        for _ in range(3):
+            rig.store.change()
+        await rig.run_for(10)
+        value = rig.metrics.get_sample_value
+        assert value("hublet_backup_unshipped_revisions") == 3
+        assert value("hublet_backup_failures_total") == 5
+        assert value("hublet_backup_enabled") == 1
+        assert rig.backup.shipped_revision() == 50
+
+    virtual(work)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FENCED,
+        HeadGone("HEAD is gone", op="commit"),
+        HeadCorrupt("its seal is broken", op="read"),
+        SegmentCorrupt("another segment has this name", op="put"),
+    ],
+)
+def test_what_ends_a_hub_ends_it_once_and_for_all(make: Make, error: SnapshotError) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.bucket.faults = [error]
+        rig.store.change()
+        with pytest.raises(type(error)):
+            await rig.run_for(10)
+        assert str(error) in rig.backup.refusal()
+        await rig.backup.finish()
+        assert rig.bucket.done == []
+        assert not rig.bucket.is_open
+
+    virtual(work)
+
+
+def test_a_hub_that_finds_its_prefix_taken_by_its_last_segment_says_so(make: Make) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.store.change()
+        rig.bucket.faults = [FENCED]
+        with pytest.raises(Fenced):
+            await rig.backup.finish()
+        assert rig.backup.refusal()
+        assert not rig.bucket.is_open
+
+    virtual(work)
+
+
+def test_a_round_after_the_end_does_not_reach_the_bucket(make: Make) -> None:
+    """As when the stop cancels the wait for a round, whose worker goes on and finds out."""
+
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.bucket.faults = [FENCED]
+        for _ in range(2):
+            with pytest.raises(Fenced):
+                rig.backup._ship()
+        assert len(rig.bucket.tried) == 1
+
+    virtual(work)
+
+
+def test_a_stop_ships_the_rest_and_releases_the_prefix(make: Make) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.store.change()
+        await rig.backup.finish()
+        assert rig.bucket.done == [(0.0, "delta"), (0.0, "release")]
+        assert not rig.bucket.is_open
+
+    virtual(work)
+
+
+def test_a_stop_while_the_bucket_is_away_ends_without_an_error(make: Make) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.store.change()
+        rig.bucket.faults = [RemoteUnavailable("no answer", op="put")]
+        await rig.backup.finish()
+        assert rig.bucket.done == []
+        assert not rig.bucket.is_open
+
+    virtual(work)
+
+
+def test_a_hub_that_was_refused_releases_nothing(make: Make) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.backup.finish()
+        assert rig.bucket.tried == []
+        assert not rig.bucket.is_open
+
+    virtual(work)
+
+
+def test_without_an_object_store_nothing_is_shipped_and_nothing_holds_the_log(
+    make: Make,
+) -> None:
+    async def work() -> None:
+        rig = make()
+        rig.backup._chain = None
+        await rig.start()
+        rig.store.change()
+        await rig.run_for(100)
+        assert rig.backup.start_kind == "local"
+        assert rig.backup.shipped_revision() == 51
+        await rig.backup.finish()
+        assert rig.bucket.done == []
+
+    virtual(work)
