@@ -71,15 +71,18 @@ def _needles(labels: LabelSelector) -> list[bytes]:
 
 
 def select(engine: Engine, kind: Kind, namespace: str, options: ListOptions) -> Page:
-    """Return every entry that is selected; one look-up when the selector pins the name."""
-    name = options.pinned_name
+    """Return every entry that is selected, without a scan where name or label allow."""
     match = matcher(options)
-    if not name or (kind.is_namespaced and not namespace):
-        return engine.store.scan(key_prefix(kind.id, namespace or None), match=match)
     revision = engine.store.revision
-    stored = engine.find(kind, name, namespace if kind.is_namespaced else "")
-    is_selected = stored is not None and match is not None and match(stored.key, stored.index)
-    entries = [stored] if stored is not None and is_selected else []
+    keys = engine.candidates(kind, options.labels)
+    if options.pinned_name and (namespace or not kind.is_namespaced):
+        space = namespace if kind.is_namespaced else ""
+        keys = [encode_key(kind.id, space, options.pinned_name)]
+    prefix = key_prefix(kind.id, namespace or None)
+    if keys is None or match is None:
+        return engine.store.scan(prefix, match=match)
+    found = (engine.store.get(key) for key in keys if key.startswith(prefix))
+    entries = [entry for entry in found if entry is not None and match(entry.key, entry.index)]
     return Page(entries, revision, has_more=False, remaining=0)
 
 
@@ -115,7 +118,8 @@ def read_page(
             after = encode_key(kind.id, space, name)
         except ValueError:
             raise bad_request("continue key is not valid: list again without it") from None
-    if after is None and (options.pinned_name or not options.limit):
+    is_narrow = options.pinned_name or engine.candidates(kind, options.labels) is not None
+    if after is None and (is_narrow or not options.limit):
         page = select(engine, kind, namespace, options)
     else:
         page = engine.store.scan(

@@ -28,10 +28,12 @@ from hub.meta.errors import (
 from hub.meta.names import generate_name
 from hub.meta.objectmeta import check_types
 from hub.meta.patch import merge_patch
+from hub.meta.requirement import Operator
 from hub.meta.selectors import LabelSelector
 from hub.registry import checks, objects
 from hub.registry.catalog import Catalog
 from hub.registry.kind import Kind, Served
+from hub.registry.labelindex import LabelIndex
 from hub.registry.objects import meta_of
 from hub.registry.strategy import Admission, Occasion
 from hub.registry.watch import WatchHub
@@ -96,6 +98,12 @@ class Engine:
         self.watches = WatchHub(catalog.by_id)
         self._admissions: dict[str, list[Admission]] = {}
         self._namespaces = catalog.find("", "v1", "namespaces")
+        self._label_indexes: dict[tuple[str, str], LabelIndex] = {}
+        for kind in catalog:
+            for label in kind.indexed_labels:
+                index = LabelIndex(kind, label, store)
+                self._label_indexes[kind.id, label] = index
+                self.watches.listen(kind, index.follow)
         store.subscribe(self.watches.show)
 
     def admit(self, kind: Kind, admission: Admission) -> None:
@@ -111,6 +119,14 @@ class Engine:
         except ValueError:  # a name that no object can have
             return None
         return self.store.get(key)
+
+    def candidates(self, kind: Kind, selector: LabelSelector) -> list[Key] | None:
+        """Return a superset of what `selector` selects, None when only a scan can tell."""
+        for wanted in selector.requirements:
+            index = self._label_indexes.get((kind.id, wanted.key))
+            if index is not None and wanted.operator is Operator.EQUALS:
+                return index.keys(wanted.values[0])
+        return None
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Obj:
         """Return the object in its stored version.

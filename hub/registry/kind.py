@@ -69,7 +69,8 @@ class Kind:
     types are checked as by a schema). `is_conditional`: an update must carry a resourceVersion,
     as that of every custom resource. `is_sealed`: encrypted at rest. `is_volatile`: outside
     log, state hash and snapshots. `is_virtual`: answered without being stored (access reviews).
-    `is_protected`: its creation is shipped to the bucket at once.
+    `is_protected`: its creation is shipped to the bucket at once. `indexed_labels`: objects are
+    found by them without a scan.
     """
 
     kind: str
@@ -89,6 +90,7 @@ class Kind:
     is_volatile: bool = False
     is_virtual: bool = False
     is_protected: bool = False
+    indexed_labels: tuple[str, ...] = ()
 
     @property
     def storage(self) -> View:

@@ -8,6 +8,7 @@ import base64
 import binascii
 from collections.abc import Mapping
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.meta import Obj
 from hub.meta.errors import Cause
 from hub.meta.timestamp import human_duration
@@ -199,4 +200,5 @@ CSR = Kind(
     strategy=RequestStrategy(),
     subresources=("approval", "status"),
     is_protected=True,
+    indexed_labels=(CLUSTER_NAME_LABEL,),
 )
