@@ -1,0 +1,1 @@
+"""Structural schemas of custom resources: parse, check, prune, default, validate, publish."""
