@@ -1,8 +1,7 @@
-"""Patches on plain objects.
+"""JSON merge patch (RFC 7396).
 
-Owns JSON merge patch (RFC 7396). Reading the patch's bytes is the codec's business, and what a
-patch may touch is the registry's. Inputs are never changed; the result may share unchanged parts
-with them, so treat all three as frozen.
+Inputs are never changed; the result may share unchanged parts with them, so treat all three as
+frozen.
 
 >>> merge_patch({"a": {"b": 1, "c": 2}}, {"a": {"c": None, "d": 3}})
 {'a': {'b': 1, 'd': 3}}
@@ -13,7 +12,12 @@ from typing import Any
 from hub.meta import Obj
 from hub.meta.errors import bad_request
 
-_GO_KINDS = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+_GO_KINDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "number"}
+
+
+def go_kind(value: object) -> str:
+    """Return what Go's JSON decoder calls the type of `value` in its errors."""
+    return "number" if isinstance(value, float) else _GO_KINDS.get(type(value), "null")
 
 
 def merge_patch(target: Obj, patch: object) -> Obj:
@@ -23,9 +27,8 @@ def merge_patch(target: Obj, patch: object) -> Obj:
     an object cannot become one), worded as Go's decoder does in apiserver's ``handlers/patch.go``.
     """
     if not isinstance(patch, dict):
-        found = _GO_KINDS.get(type(patch), "null")
         raise bad_request(
-            f"error decoding patch: json: cannot unmarshal {found}"
+            f"error decoding patch: json: cannot unmarshal {go_kind(patch)}"
             " into Go value of type map[string]interface {}"
         )
     try:
