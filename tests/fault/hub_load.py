@@ -114,6 +114,7 @@ class Load:
         self.floor = 0
         """The highest of them before this life of the hub."""
         self.acknowledged = self.renewed = self.landed = self.lost = 0
+        self.is_over = False
         self._wanted = 0
         self._enough = asyncio.Event()
 
@@ -124,18 +125,19 @@ class Load:
     def begin(self, wanted: int) -> None:
         """Begin a life of the hub in which `wanted` writes shall be acknowledged."""
         self.floor, self._enough = self.highest, asyncio.Event()
+        self.is_over = False
         self._wanted = self.acknowledged + wanted
 
     async def enough(self) -> None:
         await self._enough.wait()
 
     async def write(self, api: Api, writer: int) -> None:
-        """Write until the hub is gone."""
+        """Write until the hub is gone, or it is over."""
         mine = [slot for slot in self.slots if slot.name.startswith(f"w-{writer}-")]
         lease = f"w-{writer}"
         try:
             await self._make_lease(api, lease)
-            while True:
+            while not self.is_over:
                 kind = self._chance.random()
                 if kind < 0.1:
                     await self._renew(api, lease)
@@ -145,6 +147,15 @@ class Load:
                     await self._step(api, self._chance.choice(mine))
         except ConnectionLost:
             return
+
+    async def renew(self, api: Api) -> None:
+        """Renew every Lease: the last revisions handed out are then in memory only.
+
+        Several times, as the next start takes a revision for each Lease before it serves.
+        """
+        for _ in range(4):
+            for writer in range(WRITERS):
+                await self._renew(api, f"w-{writer}")
 
     def _new_cluster(self, writer: int) -> Slot:
         slot = Slot(CLUSTERS, f"c-{writer}-{next(self._numbers)}")
