@@ -6,7 +6,7 @@ store transaction is open while bytes travel.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hub.http.negotiate import Form
 from hub.http.render import ListMeta, Renderer
@@ -22,6 +22,7 @@ from hub.store import (
     Key,
     Match,
     Page,
+    Stored,
     decode_index,
     decode_key,
     encode_key,
@@ -74,15 +75,17 @@ def select(engine: Engine, kind: Kind, namespace: str, options: ListOptions) -> 
     """Return every entry that is selected, without a scan where name or label allow."""
     match = matcher(options)
     revision = engine.store.revision
-    keys = engine.candidates(kind, options.labels)
+    prefix = key_prefix(kind.id, namespace or None)
+    found: Iterable[Stored | None]
     if options.pinned_name and (namespace or not kind.is_namespaced):
         space = namespace if kind.is_namespaced else ""
-        keys = [encode_key(kind.id, space, options.pinned_name)]
-    prefix = key_prefix(kind.id, namespace or None)
-    if keys is None or match is None:
-        return engine.store.scan(prefix, match=match)
-    found = (engine.store.get(key) for key in keys if key.startswith(prefix))
-    entries = [entry for entry in found if entry is not None and match(entry.key, entry.index)]
+        found = [engine.find(kind, options.pinned_name, space)]
+    else:
+        keys = engine.candidates(kind, options.labels)
+        if keys is None:
+            return engine.store.scan(prefix, match=match)
+        found = (engine.store.get(key) for key in keys if key.startswith(prefix))
+    entries = [e for e in found if e is not None and (match is None or match(e.key, e.index))]
     return Page(entries, revision, has_more=False, remaining=0)
 
 

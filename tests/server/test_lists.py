@@ -48,6 +48,8 @@ async def test_an_empty_list_has_items(hub: InProcess, ns: str) -> None:
         ("fieldSelector=metadata.name%3Dc&labelSelector=even%3Dyes", ""),
         ("fieldSelector=metadata.name%3Dc,metadata.name%3Dd", ""),
         ("fieldSelector=metadata.namespace%3Ddefault", ""),
+        ("fieldSelector=metadata.name%3Da%00b", ""),
+        (f"fieldSelector=metadata.name%3D{'x' * 5000}", ""),
     ],
 )
 async def test_selectors_select(hub: InProcess, ns: str, query: str, expected: str) -> None:

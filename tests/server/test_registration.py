@@ -334,6 +334,9 @@ async def test_a_cluster_goes_add_ons_first_then_works_and_rights_last(
             assert deleted.obj()["metadata"]["deletionTimestamp"]
             ending = await until_event(of_addons, lambda e: e["type"] == "MODIFIED")
             assert ending["metadata"]["deletionTimestamp"]
+            # the first pass ends with this binding: by then works would have been touched
+            bindings = f"{RBAC}/namespaces/{name}/rolebindings"
+            await until_gone(hub, f"{bindings}/{CLUSTER_ROLE}{name}:registration")
             present = await hub.admin.get(f"{works}/w")
             assert "deletionTimestamp" not in present["metadata"]
             await hub.admin.patch(f"{addons}/held", {"metadata": {"finalizers": None}})
@@ -350,7 +353,6 @@ async def test_a_cluster_goes_add_ons_first_then_works_and_rights_last(
         assert (await agent.call("GET", works)).status == 403
     finally:
         await agent.close()
-    bindings = f"{RBAC}/namespaces/{name}/rolebindings"
     assert (await hub.admin.get(bindings))["items"] == []
     assert (await hub.admin.call("GET", f"{RBAC}/clusterroles/{CLUSTER_ROLE}{name}")).status == 404
     await hub.admin.get(f"/api/v1/namespaces/{name}")  # is kept

@@ -1,5 +1,6 @@
 """The watch hub's index delivers what testing every watcher against every change would."""
 
+import itertools
 import json
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -104,10 +105,8 @@ class History:
         )
 
 
-@given(st.lists(watchers, min_size=1, max_size=8), steps)
-def test_the_index_finds_every_watcher_that_a_walk_over_all_would(
-    asked: list[Asked], plan: list[Step]
-) -> None:
+def compare(asked: list[Asked], plan: list[Step]) -> None:
+    """Show a history through the index, and to every watcher; both must tell the same."""
     hub = WatchHub(CATALOG.by_id)
     indexed = [watcher(*each) for each in asked]
     walked = [watcher(*each) for each in asked]
@@ -126,6 +125,26 @@ def test_the_index_finds_every_watcher_that_a_walk_over_all_would(
             if each.watcher.kind is kind:
                 each.watcher.offer(Event(change, kind, namespace, name))
     assert [each.lines for each in indexed] == [each.lines for each in walked]
+
+
+@given(st.lists(watchers, min_size=1, max_size=8), steps)
+def test_the_index_finds_every_watcher_that_a_walk_over_all_would(
+    asked: list[Asked], plan: list[Step]
+) -> None:
+    compare(asked, plan)
+
+
+STATES: tuple[dict[str, str] | None, ...] = (None, {}, {"on": "1"}, {"on": "2", "tier": "t"})
+
+
+@pytest.mark.parametrize("before", STATES)
+@pytest.mark.parametrize("after", STATES)
+def test_every_step_from_one_state_to_another_reaches_whom_it_concerns(
+    before: dict[str, str] | None, after: dict[str, str] | None
+) -> None:
+    plan: list[Step] = [(CONFIG_MAP, "x", "a", before), (CONFIG_MAP, "x", "a", after)]
+    asked = itertools.product((CONFIG_MAP, CLUSTER), ("", *NAMESPACES), SELECTORS, FIELDS)
+    compare(list(asked), plan)
 
 
 @given(st.sampled_from(SELECTORS), steps)
