@@ -21,7 +21,6 @@ from hub.http.reviews import review_access, review_self
 from hub.meta import Obj
 from hub.meta.body import decode_body
 from hub.meta.causes import not_supported
-from hub.meta.codec.json import decode
 from hub.meta.errors import (
     Cause,
     bad_request,
@@ -31,8 +30,8 @@ from hub.meta.errors import (
     not_acceptable,
     not_found,
     path_not_found,
-    unsupported_media_type,
 )
+from hub.meta.patch import Patch, find_schema, parse_patch
 from hub.meta.timestamp import format_time
 from hub.registry import checks
 from hub.registry.builtin import SERVICE_ACCOUNT
@@ -45,7 +44,6 @@ from hub.registry.shape import Shape, conform
 if TYPE_CHECKING:
     from hub.http.app import Services
 
-_MERGE = "application/merge-patch+json"
 _MIN_TOKEN_S, _DEFAULT_TOKEN_S, _MAX_TOKEN_S = 600, 3600, 1 << 32
 _OPTIONS_KINDS = {
     "create": "CreateOptions",
@@ -100,6 +98,15 @@ class Ask:
         """
         content_type = self.request.headers.get("content-type")
         return decode_body(content_type, self.request.body, accepts_protobuf=accepts_protobuf)
+
+    def patch(self) -> Patch:
+        """Return the patch in the body.
+
+        :raises ApiError: 400 or 415
+        """
+        kind, view = self.served.kind, self.served.view
+        schema = None if kind.is_custom else find_schema(view.api_version, kind.kind)
+        return parse_patch(self.request.headers.get("content-type"), self.request.body, schema)
 
     def call(self, dry_run: Sequence[str] = ()) -> Call:
         """Return who calls and whether it is a dry run, by query or by the body's `dryRun`.
@@ -211,13 +218,11 @@ class Verbs:
 
     async def _patch(self, ask: Ask) -> None:
         renderer = ask.renderer()
-        content_type = (ask.request.headers.get("content-type") or "").partition(";")[0]
-        if content_type.strip().lower() != _MERGE:
-            raise unsupported_media_type([_MERGE])
+        patch = ask.patch()
         self._check_signer(ask)
         obj = await self._engine.patch(
             ask.served,
-            decode(ask.request.body),
+            patch,
             name=ask.info.name,
             namespace=ask.namespace,
             subresource=ask.info.subresource,

@@ -4,6 +4,8 @@ Pure; the engine decides when. Mirrors k8s.io/apiserver/pkg/registry/rest/{creat
 and k8s.io/apimachinery/pkg/api/validation/objectmeta.go.
 """
 
+from http import HTTPStatus
+
 from hub.meta import Obj
 from hub.meta.causes import invalid_value
 from hub.meta.errors import (
@@ -33,7 +35,27 @@ def incoming(served: Served, obj: Obj, namespace: str) -> Obj:
     :raises ApiError: 400 or 422
     """
     _check_envelope(served, obj)
-    new = to_storage(served, obj)
+    return _placed(served, to_storage(served, obj), namespace)
+
+
+def patched(served: Served, obj: Obj, namespace: str) -> Obj:
+    """Return what a patch has made of an object as it would be stored, checked as by `incoming`.
+
+    :raises ApiError: 400 when it names another kind or namespace, 422 when types do not fit
+    """
+    _check_envelope(served, obj)
+    try:
+        new = to_storage(served, obj)
+    except ApiError as error:
+        if error.code != HTTPStatus.BAD_REQUEST:
+            raise
+        # as k8s.io/apiserver/pkg/endpoints/handlers/patch.go, which shows the whole object, too
+        cause = Cause("FieldValueInvalid", f"Invalid value: {error.message}", "patch")
+        raise invalid("", "", "", [cause]) from error
+    return _placed(served, new, namespace)
+
+
+def _placed(served: Served, new: Obj, namespace: str) -> Obj:
     meta = meta_of(new)
     if not served.kind.is_namespaced:
         meta.pop("namespace", None)

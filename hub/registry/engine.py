@@ -26,8 +26,7 @@ from hub.meta.errors import (
     not_found,
 )
 from hub.meta.names import generate_name
-from hub.meta.objectmeta import check_types
-from hub.meta.patch import merge_patch
+from hub.meta.patch import Patch
 from hub.meta.requirement import Operator
 from hub.meta.selectors import LabelSelector
 from hub.registry import checks, objects
@@ -261,28 +260,27 @@ class Engine:
     async def patch(
         self,
         served: Served,
-        patch: Obj,
+        patch: Patch,
         *,
         name: str,
         namespace: str = "",
         subresource: str = "",
         call: Call = SYSTEM_CALL,
     ) -> Obj:
-        """Apply an RFC 7396 merge patch, in the view of `served`; return the object as stored.
+        """Apply a patch, in the view of `served`; return the object as stored.
 
-        ``metadata.uid`` and ``metadata.resourceVersion`` inside the patch are preconditions (409).
+        A uid or resourceVersion that the patch sets is a precondition (409).
         """
-        inside = patch.get("metadata")
-        inside = inside if isinstance(inside, dict) else {}
-        wanted = Preconditions(
-            str(inside.get("uid") or ""), str(inside.get("resourceVersion") or "")
-        )
 
         def apply(old: Obj) -> Obj:
-            merged = merge_patch(served.view.from_storage(old), patch)
-            check_types(merged)
-            checks.check_name(merged, name)
-            return checks.to_storage(served, merged)
+            patched = checks.patched(served, patch(served.view.from_storage(old)), namespace)
+            checks.check_name(patched, name)
+            meta = meta_of(patched)
+            wanted = Preconditions(
+                str(meta.get("uid") or ""), str(meta.get("resourceVersion") or "")
+            )
+            self._check_preconditions(served, old, wanted)
+            return patched
 
         return await self._guaranteed(
             served,
@@ -291,7 +289,7 @@ class Engine:
             change=apply,
             subresource=subresource,
             call=call,
-            preconditions=wanted,
+            preconditions=Preconditions(),
         )
 
     async def modify(

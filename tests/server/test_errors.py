@@ -217,7 +217,6 @@ async def test_a_table_of_a_review_is_406(hub: InProcess) -> None:
     [
         ("POST", "text/plain"),
         ("PATCH", "application/json"),
-        ("PATCH", "application/strategic-merge-patch+json"),
     ],
 )
 async def test_a_body_of_an_unknown_type_is_415(
