@@ -5,6 +5,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -177,6 +178,9 @@ async def test_a_restored_hub_takes_over_from_one_that_still_runs(
         await shipped(old.admin)
         async with old.admin.watch(f"{MAPS}?watch=1") as watch:
             assert (await watch.next())["type"] == "ADDED"
+            with pytest.raises(StartRefused, match="the data directory is empty"):
+                async with hub_on(tmp_path, bucket, "second"):
+                    pass
             restore(tmp_path, bucket, "new")
             async with hub_on(tmp_path, bucket, "new") as new:
                 assert new.start_kind == "restored"
@@ -204,14 +208,18 @@ async def test_a_restored_hub_takes_over_from_one_that_still_runs(
 async def test_a_hub_whose_prefix_was_taken_ends_with_75_at_its_next_write(
     tmp_path: Path, file_bucket: Bucket, free_port: int
 ) -> None:
+    """It is stopped while another takes over, as a machine that hangs, and goes on afterwards."""
     flags = ("--object-store", file_bucket.url, "--key-file", str(key_of(tmp_path)))
     with HubProcess(tmp_path / "old", free_port, *flags) as old:
         api = Api.from_kubeconfig(old.kubeconfig)
         try:
             await make(api, "t-1")
             await shipped(api)
+            assert old._process is not None
+            old._process.send_signal(signal.SIGSTOP)
             restore(tmp_path, file_bucket, "new")
             async with hub_on(tmp_path, file_bucket, "new") as new:
+                old._process.send_signal(signal.SIGCONT)
                 await make(api, "t-late")
                 assert await asyncio.to_thread(old.wait) == 75
                 said = old.log.read_text()
@@ -349,6 +357,15 @@ def refuse(data_dir: Path, bucket: Bucket, key: Path, *, code: int, says: Sequen
         assert words in done.stderr
     assert (bucket.directory / HEAD).read_bytes() == head
     assert key.exists() is has_key
+
+
+def test_a_start_needs_the_bucket(tmp_path: Path, stopped: Bucket) -> None:
+    stopped.take_away()
+    done = serve(
+        tmp_path / "data", "--object-store", stopped.url, "--key-file", str(key_of(tmp_path))
+    )
+    assert done.returncode == 6
+    assert "hint: check that the object store is up" in done.stderr
 
 
 def test_an_empty_directory_is_refused_with_a_hint(tmp_path: Path, stopped: Bucket) -> None:
