@@ -69,4 +69,6 @@ class NamespaceController:
 
 
 def _without_finalizers(obj: Obj) -> Obj:
-    return {**obj, "spec": {}}
+    found = (obj.get("spec") or {}).get("finalizers") or []
+    # others' finalizers are theirs to take off
+    return {**obj, "spec": {"finalizers": [f for f in found if f != "kubernetes"]}}

@@ -27,6 +27,16 @@ def condition_path(type_: str, field: str = "status") -> str:
 class ManagedClusterStrategy(Strategy):
     """A cluster waits for acceptance and renews its lease every minute unless told otherwise."""
 
+    def name_problems(self, name: str) -> list[str]:
+        """Return why `name` is no cluster's.
+
+        The role of a cluster named like one of the two shared roles would be that role, bound for
+        the whole hub.
+        """
+        if name in ("registration", "work"):
+            return ["is reserved: the hub's own roles for agents have this name"]
+        return super().name_problems(name)
+
     def default(self, obj: Obj) -> None:
         """Fill what spec leaves out."""
         spec = obj.setdefault("spec", {})

@@ -14,7 +14,7 @@ import datetime as dt
 
 from hub.clock import Clock
 from hub.fleet.conditions import ACCEPTED, AVAILABLE, CLOCK_SYNCED, condition_status, set_condition
-from hub.fleet.kinds import MANAGED_CLUSTER
+from hub.fleet.kinds import MANAGED_CLUSTER, MANAGED_CLUSTER_ADDON
 from hub.fleet.registration import LEASE_NAME
 from hub.meta import Obj
 from hub.meta.timestamp import format_micro_time, parse_time
@@ -122,15 +122,25 @@ class LeaseJudge:
         if left > 0:
             return left
         if condition_status(cluster, AVAILABLE) not in ("Unknown", ""):
-            await self._set(
-                name,
-                AVAILABLE,
-                "Unknown",
-                "ManagedClusterLeaseUpdateStopped",
-                "Registration agent stopped updating its lease.",
-            )
+            await self._lose(name)
         # a renewal does not queue the cluster: the agent itself turns Available back to True
         return GRACE_LEASES * self._lease_s(name)
+
+    async def _lose(self, name: str) -> None:
+        """Turn a silent cluster and all its add-ons to Unknown."""
+        reason = "ManagedClusterLeaseUpdateStopped"
+        message = "Registration agent stopped updating its lease."
+        now = self._clock.now()
+
+        def change(obj: Obj) -> None:
+            set_condition(obj, "Available", "Unknown", reason=reason, message=message, now=now)
+
+        await self._set(name, AVAILABLE, "Unknown", reason, message)
+        for addon in self._engine.each(MANAGED_CLUSTER_ADDON, name):
+            own = str(addon["metadata"]["name"])
+            await self._engine.modify(
+                MANAGED_CLUSTER_ADDON, own, change, namespace=name, subresource="status"
+            )
 
     async def _report_clock(self, name: str, cluster: Obj) -> None:
         is_off = self._is_off(name, self._skew_s.get(name))

@@ -42,6 +42,7 @@ ACCEPTED_ON = "open-cluster-management.io/automatically-accepted-on"
 FINALIZERS = (f"{CLUSTER_GROUP}/resource-cleanup", f"{CLUSTER_GROUP}/api-resource-cleanup")
 UNREACHABLE = f"{CLUSTER_GROUP}/unreachable"
 UNAVAILABLE = f"{CLUSTER_GROUP}/unavailable"
+CLEANUP_PRIORITY = "open-cluster-management.io/cleanup-priority"
 _LOOK_AGAIN_S = 5.0
 _WORKERS = 64
 """Clusters in work at once: each waits for commits, and commits of many share one fsync."""
@@ -210,12 +211,17 @@ class Registration:
         return None
 
     async def _remove_all(self, kind: Kind, namespace: str) -> int:
-        """Delete every object of a kind; return how many are still there, held by finalizers."""
-        names = [str(obj["metadata"]["name"]) for obj in self._engine.each(kind, namespace)]
-        held = 0
-        for name in names:
-            held += 0 if await self._remove(kind, name, namespace) else 1
-        return held
+        """Delete the objects of a kind, the lowest cleanup priority first; return how many remain.
+
+        Those of a higher priority, and those held by finalizers.
+        """
+        found = {str(obj["metadata"]["name"]): obj for obj in self._engine.each(kind, namespace)}
+        remaining = len(found)
+        lowest = min((_cleanup_priority(obj) for obj in found.values()), default=0)
+        for name, obj in found.items():
+            if _cleanup_priority(obj) == lowest:
+                remaining -= await self._remove(kind, name, namespace)
+        return remaining
 
     async def _remove(self, kind: Kind, name: str, namespace: str = "") -> bool:
         """Delete an object if it is there; whether it is gone now."""
@@ -239,6 +245,12 @@ class Registration:
             meta_of(obj)["finalizers"] = [f for f in found if f != WORK_FINALIZER]
 
         await self._engine.modify(ROLE_BINDING, name, release, namespace=cluster)
+
+
+def _cleanup_priority(obj: Obj) -> int:
+    """Return 0 to 100, 0 for what says nothing or nonsense."""
+    text = str((meta_of(obj).get("annotations") or {}).get(CLEANUP_PRIORITY) or "")
+    return min(int(text), 100) if text.isascii() and text.isdigit() else 0
 
 
 def _is_behind(present: Obj, wanted: Obj) -> bool:

@@ -1,13 +1,14 @@
 """The ``default`` and ``global`` ManagedClusterSets, and how many clusters each set has.
 
-Mirrors OCM's pkg/registration/hub/managedclusterset: both sets come back when they are deleted;
-status tells whether a set is empty.
+Mirrors OCM's pkg/registration/hub/managedclusterset: both sets come back when they are deleted, and
+to their selector when it is edited, unless annotated ``autoupdate: "false"``; status tells whether
+a set is empty.
 """
 
 from hub.clock import Clock
 from hub.fleet.admission import DEFAULT_SET, SET_LABEL, set_of
 from hub.fleet.conditions import find_condition, set_condition
-from hub.fleet.kinds import MANAGED_CLUSTER, MANAGED_CLUSTER_SET
+from hub.fleet.kinds import CLUSTER_GROUP, MANAGED_CLUSTER, MANAGED_CLUSTER_SET
 from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.meta.selectors import LabelSelector, parse_label_selector, structured_label_selector
@@ -19,6 +20,11 @@ from hub.store import prefix as key_prefix
 
 GLOBAL_SET = "global"
 _SETTLE_S = 1.0
+_AUTOUPDATE = f"{CLUSTER_GROUP}/autoupdate"
+_BUILT_IN: dict[str, Obj] = {
+    DEFAULT_SET: {"selectorType": "ExclusiveClusterSetLabel"},
+    GLOBAL_SET: {"selectorType": "LabelSelector", "labelSelector": {}},
+}
 
 
 class Sets:
@@ -44,7 +50,7 @@ class Sets:
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        for name in {DEFAULT_SET, GLOBAL_SET}:
+        for name in _BUILT_IN:
             self._queue.add(name)
         for found in self._engine.each(MANAGED_CLUSTER_SET):
             self._queue.add(str(found["metadata"]["name"]))
@@ -54,8 +60,11 @@ class Sets:
         """Make one set exist if it must, and count its clusters."""
         found = self._engine.peek(MANAGED_CLUSTER_SET, name)
         if found is None:
-            if name in (DEFAULT_SET, GLOBAL_SET):
+            if name in _BUILT_IN:
                 await self._create(name)
+            return None
+        if self._is_edited(name, found):
+            await self._engine.modify(MANAGED_CLUSTER_SET, name, _with_built_in_selector)
             return None
         count = self._count(name, found)
         status, reason = (
@@ -75,11 +84,16 @@ class Sets:
         await self._engine.modify(MANAGED_CLUSTER_SET, name, change, subresource="status")
         return None
 
+    @staticmethod
+    def _is_edited(name: str, found: Obj) -> bool:
+        wanted = _BUILT_IN.get(name)
+        annotations = found["metadata"].get("annotations") or {}
+        if wanted is None or annotations.get(_AUTOUPDATE) == "false":
+            return False
+        return bool((found.get("spec") or {}).get("clusterSelector") != wanted)
+
     async def _create(self, name: str) -> None:
-        selector: Obj = {"selectorType": "ExclusiveClusterSetLabel"}
-        if name == GLOBAL_SET:
-            selector = {"selectorType": "LabelSelector", "labelSelector": {}}
-        obj: Obj = {"metadata": {"name": name}, "spec": {"clusterSelector": selector}}
+        obj: Obj = {"metadata": {"name": name}, "spec": {"clusterSelector": _BUILT_IN[name]}}
         try:
             await self._engine.create(MANAGED_CLUSTER_SET, obj)
         except ApiError as error:
@@ -94,6 +108,11 @@ class Sets:
 
         prefix = key_prefix(MANAGED_CLUSTER.id, None)
         return len(self._engine.store.scan(prefix, match=match).entries)
+
+
+def _with_built_in_selector(obj: Obj) -> None:
+    selector = _BUILT_IN[str(obj["metadata"]["name"])]
+    obj["spec"] = {**(obj.get("spec") or {}), "clusterSelector": dict(selector)}
 
 
 def selector_of(name: str, found: Obj) -> LabelSelector:

@@ -368,6 +368,33 @@ async def until_gone(hub: InProcess, path: str) -> None:
         await until_event(watch, is_deleted)
 
 
+async def test_add_ons_go_in_the_order_of_their_cleanup_priority(hub: InProcess, name: str) -> None:
+    await (await joined(hub, name)).close()
+    addons = ADDONS.format("v1alpha1", name)
+    for each, priority in (("first", None), ("second", "20"), ("third", "100")):
+        meta: Obj = {"name": each, "finalizers": ["example.com/hold"]}
+        if priority:
+            meta["annotations"] = {"open-cluster-management.io/cleanup-priority": priority}
+        await hub.admin.create(addons, {"metadata": meta})
+    now = (await hub.admin.get(addons))["metadata"]["resourceVersion"]
+    async with hub.admin.watch(f"{addons}?watch=1&resourceVersion={now}") as watch:
+        await hub.admin.call("DELETE", f"{CLUSTERS}/{name}")
+        for each in ("first", "second", "third"):
+            marked = await watch.next()
+            assert (marked["type"], marked["object"]["metadata"]["name"]) == ("MODIFIED", each)
+            await hub.admin.patch(f"{addons}/{each}", {"metadata": {"finalizers": None}})
+            gone = await watch.next()
+            assert (gone["type"], gone["object"]["metadata"]["name"]) == ("DELETED", each)
+    await until_gone(hub, f"{CLUSTERS}/{name}")
+
+
+@pytest.mark.parametrize("reserved", ["registration", "work"])
+async def test_no_cluster_takes_the_name_of_a_shared_role(hub: InProcess, reserved: str) -> None:
+    answer = await hub.admin.call("POST", CLUSTERS, named(reserved))
+    assert answer.status == 422
+    assert "is reserved" in answer.obj()["message"]
+
+
 async def test_a_cluster_that_was_never_accepted_goes_at_once(hub: InProcess, name: str) -> None:
     await hub.admin.create(CLUSTERS, named(name))
     await hub.admin.call("DELETE", f"{CLUSTERS}/{name}")
@@ -375,6 +402,23 @@ async def test_a_cluster_that_was_never_accepted_goes_at_once(hub: InProcess, na
 
 
 # ------------------------------------------------------------------ sets
+
+
+async def test_a_built_in_set_keeps_its_selector_unless_told_otherwise(hub: InProcess) -> None:
+    edited = {"selectorType": "LabelSelector", "labelSelector": {"matchLabels": {"a": "b"}}}
+    path = f"{SETS}/global"
+    spec = {"clusterSelector": edited}
+    now = (await hub.admin.patch(path, {"spec": spec}))["metadata"]["resourceVersion"]
+    query = f"{SETS}?watch=1&resourceVersion={now}&fieldSelector=metadata.name%3Dglobal"
+    async with hub.admin.watch(query) as watch:
+        back = await until_event(watch, lambda e: e["object"]["spec"] != spec)
+    assert back["spec"]["clusterSelector"] == {"selectorType": "LabelSelector", "labelSelector": {}}
+    off = {"cluster.open-cluster-management.io/autoupdate": "false"}
+    await hub.admin.patch(path, {"metadata": {"annotations": off}, "spec": spec})
+    await until(hub, SETS, "global", has_condition("ClusterSetEmpty", "True"))
+    assert (await hub.admin.get(path))["spec"] == spec
+    await hub.admin.patch(path, {"metadata": {"annotations": None}})
+    await until(hub, SETS, "global", lambda e: e["object"]["spec"] != spec)
 
 
 async def test_the_built_in_sets_come_back_and_count(hub: InProcess, name: str) -> None:

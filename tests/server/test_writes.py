@@ -244,6 +244,26 @@ async def test_finalizers_hold_an_object_until_the_last_is_taken_off(
         assert types == ["MODIFIED", "MODIFIED", "DELETED"]
 
 
+async def test_a_namespace_waits_for_the_finalizers_of_others_too(hub: InProcess, ns: str) -> None:
+    path = f"/api/v1/namespaces/{ns}"
+    found = await hub.admin.get(path)
+    assert found["spec"] == {"finalizers": ["kubernetes"]}
+    found["spec"]["finalizers"].append("example.com/x")
+    assert (await hub.admin.call("PUT", f"{path}/finalize", found)).status == 200
+    await hub.admin.create(config_maps(ns), named("a"))
+    query = f"/api/v1/namespaces?watch=1&fieldSelector=metadata.name%3D{ns}"
+    async with hub.admin.watch(query) as watch:
+        await watch.next()
+        await hub.admin.call("DELETE", path)
+        assert (await watch.next())["object"]["status"] == {"phase": "Terminating"}
+        ending = (await watch.next())["object"]
+        assert ending["spec"] == {"finalizers": ["example.com/x"]}
+        assert (await hub.admin.get(config_maps(ns)))["items"] == []
+        ending["spec"] = {}
+        await hub.admin.call("PUT", f"{path}/finalize", ending)
+        assert (await watch.next())["type"] == "DELETED"
+
+
 async def test_identity_and_creation_never_change(hub: InProcess, ns: str) -> None:
     made = await hub.admin.create(config_maps(ns), named("a"))
     patch: Obj = {

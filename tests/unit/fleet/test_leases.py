@@ -16,7 +16,7 @@ from hub.fleet.conditions import (
     find_condition,
     set_condition,
 )
-from hub.fleet.kinds import MANAGED_CLUSTER
+from hub.fleet.kinds import MANAGED_CLUSTER, MANAGED_CLUSTER_ADDON
 from hub.fleet.leases import SKIP_CLOCK_CHECK, LeaseJudge
 from hub.fleet.registration import LEASE_NAME
 from hub.meta import Obj
@@ -111,6 +111,20 @@ async def test_silence_of_five_lease_durations_makes_a_cluster_unknown(tmp_path:
             "ManagedClusterLeaseUpdateStopped",
         )
         assert parse_time(found["lastTransitionTime"]) == given.clock.now()
+
+
+async def test_the_add_ons_of_a_silent_cluster_become_unknown_with_it(tmp_path: Path) -> None:
+    async with a_cluster(tmp_path) as given:
+        await given.engine.create(MANAGED_CLUSTER_ADDON, {"metadata": {"name": "a"}}, namespace="c")
+        given.clock.move(300)
+        await given.judge_now()
+        addon = given.engine.get(MANAGED_CLUSTER_ADDON, "a", "c")
+        found = find_condition(addon, "Available")
+        assert found is not None
+        assert (found["status"], found["reason"]) == (
+            "Unknown",
+            "ManagedClusterLeaseUpdateStopped",
+        )
 
 
 async def test_every_renewal_begins_the_time_anew(tmp_path: Path) -> None:
