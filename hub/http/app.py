@@ -1,8 +1,8 @@
 """The API: from a request to the handler of its verb.
 
-Owns the order of steps (authenticate, route, authorise, decode, act) and the translation of
-whatever goes wrong into a Status. What a verb does is the engine's; how objects look is
-`hub.http.render`'s.
+Owns the order of steps (authenticate, impersonate, route, authorise, decode, act) and the
+translation of whatever goes wrong into a Status. What a verb does is the engine's; how objects look
+is `hub.http.render`'s.
 """
 
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from hub.clock import Clock
 from hub.http.api import Request, Responder
 from hub.http.discovery import Discovery
 from hub.http.health import Health
+from hub.http.impersonate import impersonate
 from hub.http.info import RequestInfo, parse_request
 from hub.http.reply import Reply, headers
 from hub.http.verbs import Verbs
@@ -89,6 +90,7 @@ class Api:
             authorization=request.headers.get("authorization"),
             now=services.clock.now(),
         )
+        user = impersonate(user, request.headers, services.authorizer)
         info = parse_request(request.method, request.target)
         self._authorize(user, info)
         if request.is_too_large or len(request.body) > MAX_BODY_BYTES:

@@ -484,6 +484,29 @@ async def test_a_token_serves_as_a_login_with_the_rights_that_were_bound(
     assert (denied.code, denied.out) == (1, "no\n")
 
 
+async def test_another_identity_is_tried_with_as(k: Kubectl, ns: str) -> None:
+    await k.ok("create", "namespace", ns)
+    await k.ok("create", "sa", "robot", "-n", ns)
+    robot = f"--as=system:serviceaccount:{ns}:robot"
+    refused = await k.run("auth", "can-i", "get", "secrets", robot, "-n", ns)
+    assert (refused.code, refused.out) == (1, "no\n")
+    denied = await k.run("delete", "sa", "robot", robot, "-n", ns)
+    assert "Error from server (Forbidden)" in denied.err
+    await k.ok("get", "sa", "robot", "-n", ns)
+    who = await k.ok("auth", "whoami", "--as=tourist", "--as-group=tourists", "--as-group=guests")
+    assert who.rows() == [
+        ["ATTRIBUTE", "VALUE"],
+        ["Username", "tourist"],
+        ["Groups", "[tourists", "guests", "system:authenticated]"],
+    ]
+    account = (await k.ok("auth", "whoami", robot, "-o", "json")).obj()["status"]["userInfo"]
+    assert account["groups"] == [
+        "system:serviceaccounts",
+        f"system:serviceaccounts:{ns}",
+        "system:authenticated",
+    ]
+
+
 def with_token(kubeconfig: Path, token: str, folder: Path) -> Path:
     config = yaml.safe_load(kubeconfig.read_text())
     config["users"][0]["user"] = {"token": token}

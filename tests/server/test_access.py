@@ -202,6 +202,47 @@ async def test_a_right_on_one_name_allows_lists_and_watches_that_name_it(
         await api.close()
 
 
+async def test_acting_as_another_is_a_right_of_its_own(hub: InProcess, ns: str) -> None:
+    token = await token_for(hub, ns, "robot")
+    rule = {
+        "apiGroups": [""],
+        "resources": ["users", "groups"],
+        "resourceNames": ["ann", "people"],
+        "verbs": ["impersonate"],
+    }
+    await grant(hub, ns, account(ns, "robot"), rule)
+    api = anonymous(hub, token=token)
+
+    async def who(**named: str) -> tuple[int, Obj]:
+        headers = [("authorization", f"Bearer {token}"), ("content-type", "application/json")]
+        headers += [(f"impersonate-{k.replace('_', '-')}", v) for k, v in named.items()]
+        answer = await api._client.request("POST", SELF_REVIEW, headers, body=b"{}", timeout_s=20)
+        found = json.loads(answer.body)
+        assert isinstance(found, dict)
+        return answer.status, found
+
+    try:
+        status, found = await who(user="ann", group="people")
+        assert status == 201
+        assert found["status"]["userInfo"] == {
+            "username": "ann",
+            "groups": ["people", "system:authenticated"],
+        }
+        for named, resource in (
+            ({"user": "bob"}, "users"),
+            ({"user": "ann", "group": "system:masters"}, "groups"),
+            ({"user": "ann", "uid": "7"}, "uids"),
+            ({"user": f"system:serviceaccount:{ns}:other"}, "serviceaccounts"),
+        ):
+            status, found = await who(**named)
+            assert (status, found["reason"]) == (403, "Forbidden"), named
+            assert f'cannot impersonate resource "{resource}"' in found["message"]
+        for named in ({"group": "people"}, {"user": "ann", "extra_scopes": "x"}):
+            assert (await who(**named))[0] == 400
+    finally:
+        await api.close()
+
+
 async def test_rights_follow_their_objects_at_once(hub: InProcess, ns: str) -> None:
     api = anonymous(hub, token=await token_for(hub, ns, "robot"))
     path = config_maps(ns)
