@@ -31,6 +31,7 @@ from hub.meta.requirement import Operator
 from hub.meta.selectors import LabelSelector
 from hub.registry import checks, objects
 from hub.registry.catalog import Catalog
+from hub.registry.deletion import Policy, finalizers_for
 from hub.registry.kind import Kind, Served
 from hub.registry.labelindex import LabelIndex
 from hub.registry.objects import meta_of
@@ -419,9 +420,12 @@ class Engine:
         *,
         namespace: str = "",
         preconditions: Preconditions = Preconditions(),
+        policy: Policy = "",
         call: Call = SYSTEM_CALL,
     ) -> Deleted:
         """Delete an object, or mark it when finalizers hold it.
+
+        `policy` says what becomes of its dependents; a later one overrides an earlier.
 
         :raises ApiError: 403 (protected), 404, 409 (a precondition does not hold)
         """
@@ -436,19 +440,36 @@ class Engine:
                 raise not_found(served.resource, name)
             obj = decode(self.store.read(stored))
             self._check_preconditions(served, obj, preconditions)
-            is_held = bool(meta_of(obj).get("finalizers"))
-            is_held = is_held or not kind.strategy.deletes_at_once(obj)
-            if is_held and objects.is_deleting(obj):
+            held = self._held(kind, obj, policy)
+            if held is obj:
                 return Deleted(obj, is_gone=False)
-            if is_held:
-                objects.begin_deletion(kind, obj, self.clock)
-            op = Op.UPDATE if is_held else Op.DELETE
+            op = Op.DELETE if held is None else Op.UPDATE
             try:
-                obj = await self._write(kind, op, obj, stored.revision, call)
+                obj = await self._write(kind, op, held or obj, stored.revision, call)
             except (Conflict, NotFound):
                 continue
-            return Deleted(obj, is_gone=not is_held)
+            return Deleted(obj, is_gone=held is None)
         raise conflict(served.resource, name)
+
+    def _held(self, kind: Kind, obj: Obj, policy: Policy) -> Obj | None:
+        """Return the object as it waits for finalizers: itself if it does already, None if none."""
+        is_waiting = objects.is_deleting(obj)
+        is_kept = not kind.strategy.deletes_at_once(obj)
+        if is_kept and is_waiting:
+            return obj
+        present = meta_of(obj).get("finalizers") or []
+        finalizers = present if kind.is_volatile else finalizers_for(policy, present)
+        if not finalizers and not is_kept:
+            return None
+        if is_waiting and finalizers == present:
+            return obj
+        held = decode(encode(obj))
+        meta_of(held)["finalizers"] = finalizers
+        if not finalizers:
+            del meta_of(held)["finalizers"]
+        if not is_waiting:
+            objects.begin_deletion(kind, held, self.clock)
+        return held
 
     # ---------------------------------------------------------------- storing
 
