@@ -57,7 +57,7 @@ class Watching:
             reply.responder.write(frame("ERROR", encode(error.status())))
             reply.responder.end()
             return
-        watcher.on_overflow = reply.responder.abort
+        watcher.cut = reply.responder.abort
         while watcher.held and not reply.responder.is_closed:
             await _pour(watcher.take_held(), reply)
         watcher.release()
@@ -134,7 +134,7 @@ class Watching:
         engine = self._engine
         page = select(engine, watcher.kind, watcher.namespace, options)
         watcher.since = page.revision
-        watcher.on_overflow = reply.responder.abort
+        watcher.cut = reply.responder.abort
         self._open(watcher, renderer, options, reply)
         encode_one = watcher.variant.encode
         lines = (frame("ADDED", encode_one(engine.store.read(entry))) for entry in page.entries)

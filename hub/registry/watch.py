@@ -92,7 +92,7 @@ class Watcher:
     """One open watch.
 
     `since`: changes at or below it have been seen; `held` keeps frames while the start is being
-    sent, and `on_overflow` ends a watch whose client takes the start too slowly.
+    sent; `cut` ends a watch without a clean end, so that its client lists again.
     """
 
     kind: Kind
@@ -105,7 +105,7 @@ class Watcher:
     since: Revision
     held: list[bytes] | None = None
     held_limit_bytes: int = 0
-    on_overflow: Callable[[], None] | None = None
+    cut: Callable[[], None] | None = None
     _held_bytes: int = 0
     on_timeout: Callable[[], None] | None = None
     is_closed: bool = False
@@ -157,8 +157,8 @@ class Watcher:
             return
         self.held.append(line)
         self._held_bytes += len(line)
-        if self._held_bytes > self.held_limit_bytes and self.on_overflow is not None:
-            self.on_overflow()
+        if self._held_bytes > self.held_limit_bytes and self.cut is not None:
+            self.cut()
 
     def take_held(self) -> list[bytes]:
         """Return what was held back so far; the rest goes on being held."""
@@ -245,17 +245,34 @@ class WatchHub:
         self._listeners.setdefault(kind.id, []).append(listener)
 
     def show(self, changes: Iterable[Change]) -> None:
-        """Give durable changes, in revision order, to all they concern. The store's listener."""
+        """Give durable changes, in revision order, to all they concern. The store's listener.
+
+        Who fails keeps nobody else from a change: a watcher that cannot be shown one is cut, so
+        that its client lists again; the errors are raised once everything was shown.
+        """
+        errors: list[Exception] = []
         for change in changes:
             resource, namespace, name = decode_key(change.key)
             kind = self._kind_of(resource)
-            if kind is None:
-                continue
-            event = Event(change, kind, namespace, name)
-            for listener in self._listeners.get(resource, ()):
+            if kind is not None:
+                errors += self._show_one(Event(change, kind, namespace, name))
+        if errors:
+            raise ExceptionGroup("some of the watchers failed", errors)
+
+    def _show_one(self, event: Event) -> Iterator[Exception]:
+        for listener in self._listeners.get(event.kind.id, ()):
+            try:
                 listener(event)
-            for watcher in self._concerned(event):
+            except Exception as error:  # noqa: BLE001  raised by `show`, after all had their turn
+                yield error
+        for watcher in self._concerned(event):
+            try:
                 watcher.offer(event)
+            except Exception as error:  # noqa: BLE001  the same
+                self.remove(watcher)
+                if watcher.cut is not None:
+                    watcher.cut()
+                yield error
 
     def close_all(self) -> None:
         """End every watch (the hub is stopping)."""

@@ -197,6 +197,34 @@ def test_an_event_is_encoded_once_for_all_watchers_of_a_form() -> None:
     assert len(calls) == 2
 
 
+def test_who_fails_keeps_nobody_else_from_a_change() -> None:
+    def broken(_document: bytes) -> bytes:
+        raise ValueError("broken")
+
+    def failing_listener(event: Event) -> None:
+        broken(event.change.value)
+
+    hub = WatchHub(CATALOG.by_id)
+    first, failing, last = (watcher(CONFIG_MAP, "", "", "") for _ in range(3))
+    failing.watcher.variant = Variant(("broken",), broken)
+    ended: list[bool] = []
+    failing.watcher.cut = lambda: ended.append(True)
+    heard: list[str] = []
+    hub.listen(CONFIG_MAP, failing_listener)
+    hub.listen(CONFIG_MAP, lambda event: heard.append(event.name))
+    for each in (first, failing, last):
+        hub.add(each.watcher)
+    history = History()
+    changes = [history.step((CONFIG_MAP, "x", name, {})) for name in "ab"]
+    with pytest.raises(ExceptionGroup) as raised:
+        hub.show([change for change in changes if change is not None])
+    assert len(raised.value.exceptions) == 3  # the listener twice, the watcher once
+    assert (len(first.lines), len(failing.lines), len(last.lines)) == (2, 0, 2)
+    assert heard == ["a", "b"]
+    assert ended == [True]
+    assert len(hub) == 2
+
+
 def test_a_removed_watcher_gets_nothing_more_and_leaves_nothing_behind() -> None:
     hub = WatchHub(CATALOG.by_id)
     history = History()
@@ -219,7 +247,7 @@ def test_lines_held_back_come_after_the_start_and_too_many_end_the_watch() -> No
     seen.watcher.held = []
     seen.watcher.held_limit_bytes = 10
     ended: list[bool] = []
-    seen.watcher.on_overflow = lambda: ended.append(True)
+    seen.watcher.cut = lambda: ended.append(True)
     seen.watcher.send(b"12345")
     assert seen.watcher.take_held() == [b"12345"]
     for _ in range(2):
@@ -231,7 +259,7 @@ def test_lines_held_back_come_after_the_start_and_too_many_end_the_watch() -> No
     assert seen.lines[-1] == b"x"
     slow = watcher(CONFIG_MAP, "", "", "")
     slow.watcher.held, slow.watcher.held_limit_bytes = [], 10
-    slow.watcher.on_overflow = lambda: ended.append(True)
+    slow.watcher.cut = lambda: ended.append(True)
     for _ in range(3):
         slow.watcher.send(b"12345")
     assert ended == [True]
