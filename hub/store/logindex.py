@@ -14,6 +14,9 @@ Revisions are grouped by the first two parts of their key (``resource NUL namesp
 [7, 9]
 >>> list(index.find(b"works\0", range(8, 100)))
 [8, 9]
+>>> index.add(Revision(10), Key(b"works\0c1\0a"))
+>>> index.first(b"works\0c1\0", range(8, 100))
+{b'works\x00c1\x00b': 9, b'works\x00c1\x00a': 10}
 """
 
 import heapq
@@ -48,6 +51,14 @@ class _Group:
             if self.keys[at].startswith(prefix):
                 yield self.revisions[at]
 
+    def first(self, prefix: bytes, window: range, found: dict[Key, Revision]) -> None:
+        start = bisect_left(self.revisions, window.start)
+        stop = bisect_left(self.revisions, window.stop)
+        for at in range(start, stop):
+            key = self.keys[at]
+            if key not in found and key.startswith(prefix):
+                found[key] = Revision(self.revisions[at])
+
     def cut(self, through: Revision) -> bool:
         """Forget what is at or below `through`; whether nothing is left."""
         end = bisect_right(self.revisions, through)
@@ -73,16 +84,25 @@ class LogIndex:
 
     def find(self, prefix: bytes, window: range) -> Iterator[int]:
         """Yield, rising, the revisions in `window` that wrote under `prefix`."""
-        if prefix.count(SEPARATOR) >= _PARTS:
-            group = self._groups.get(_group_of(prefix))
-            return iter(()) if group is None else group.find(prefix, window)
-        groups = (g.find(prefix, window) for n, g in self._groups.items() if n.startswith(prefix))
-        return heapq.merge(*groups)
+        return heapq.merge(*(group.find(prefix, window) for group in self._groups_of(prefix)))
+
+    def first(self, prefix: bytes, window: range) -> dict[Key, Revision]:
+        """Return the keys under `prefix` written in `window`, and where each first was."""
+        found: dict[Key, Revision] = {}
+        for group in self._groups_of(prefix):
+            group.first(prefix, window, found)
+        return found
 
     def cut(self, through: Revision) -> None:
         """Forget every revision at or below `through`."""
         for name in [n for n, group in self._groups.items() if group.cut(through)]:
             del self._groups[name]
+
+    def _groups_of(self, prefix: bytes) -> list[_Group]:
+        if prefix.count(SEPARATOR) >= _PARTS:
+            group = self._groups.get(_group_of(prefix))
+            return [] if group is None else [group]
+        return [group for name, group in self._groups.items() if name.startswith(prefix)]
 
 
 def _group_of(key: bytes) -> bytes:

@@ -6,22 +6,19 @@ decompressed. Called on the event loop's thread, so that the overlay holds still
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import partial
 from itertools import islice
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 
 from hub.store.api import Change, Key, Match, Op, Page, Revision, Stored
 from hub.store.errors import Compacted, Corrupt, FutureRevision
-from hub.store.key import HEAD_BYTES, stored_key
+from hub.store.key import stored_key
 from hub.store.ledger import Shared
-from hub.store.lmdb_env import (
-    Database,
-    Environment,
-    Txn,
-    read_marks,
-)
+from hub.store.lmdb_env import Txn, read_marks
 from hub.store.log import Entry, decode_entry, encode_revision
+from hub.store.past import Undo
+from hub.store.rows import count, rows, take, walk
 from hub.store.value import Codecs, header_of, revision_of, stored
 
 
@@ -50,31 +47,50 @@ def scan(
     is_counted: bool,
 ) -> Page:
     """Return a slice of the entries under a prefix, see `Store.scan`."""
-    revision = shared.sequence.shown
-    entries: list[Stored] = []
-    has_more = False
+    revision, env = shared.sequence.shown, shared.env
     remaining: int | None = None
-    renewed = shared.overlay.entries
-    with shared.env.read() as txn:
-        for in_file, raw in _walk(txn, shared.env, prefix, after=after):
-            entry = stored(in_file, raw)
-            if not entry.key.startswith(prefix):
-                continue
-            if limit is not None and len(entries) >= limit:
-                has_more = True
-                break
-            if renewed:
-                newer = renewed.get(entry.key)
-                if newer is not None and newer.revision > entry.revision:
-                    entry = newer
-            if match is None or match(entry.key, entry.index):
-                entries.append(entry)
+    with env.read() as txn:
+        entries, has_more = take(_present(shared, txn, prefix, after=after), limit, match)
         if match is None and is_counted:
             remaining = 0
             if has_more:
+                last = entries[-1].key if entries else after
                 remaining = sum(
-                    _count(txn, db, prefix, after=entries[-1].key if entries else after)
-                    for db in (shared.env.objects, shared.env.volatile)
+                    count(txn, db, prefix, after=last) for db in (env.objects, env.volatile)
+                )
+    return Page(entries, revision, has_more, remaining)
+
+
+def scan_at(
+    shared: Shared,
+    prefix: bytes,
+    revision: Revision,
+    *,
+    after: Key | None,
+    limit: int | None,
+    match: Match | None,
+    is_counted: bool,
+) -> Page:
+    """Return a slice of the entries that were under a prefix, see `Store.scan_at`."""
+    env, shown = shared.env, shared.sequence.shown
+    if revision > shown:
+        raise FutureRevision(asked=revision, current=shown)
+    remaining: int | None = None
+    with env.read() as txn:
+        compacted = read_marks(txn, env).compacted
+        if revision < compacted:
+            raise Compacted(asked=revision, oldest=compacted)
+        undo = Undo(shared, txn, prefix, revision)
+        present = _present(shared, txn, prefix, after=after, skip=undo.keys)
+        past = heapq.merge(present, undo.entries(after), key=lambda entry: stored_key(entry.key))
+        entries, has_more = take(past, limit, match)
+        if match is None and is_counted:
+            remaining = 0
+            if has_more:
+                last = entries[-1].key if entries else after
+                remaining = undo.count(last) + sum(
+                    count(txn, db, prefix, after=last, skip=undo.keys)
+                    for db in (env.objects, env.volatile)
                 )
     return Page(entries, revision, has_more, remaining)
 
@@ -96,55 +112,27 @@ def changes(shared: Shared, after: Revision, prefix: bytes, *, limit: int | None
     return found
 
 
-def _walk(
-    txn: Txn, env: Environment, prefix: bytes, *, after: Key | None
-) -> Iterator[tuple[bytes, bytes]]:
-    """Yield (stored key, value) of both databases in order of the stored key."""
-    durable = _rows(txn, env.objects, prefix, after=after)
-    passing = _rows(txn, env.volatile, prefix, after=after)
-    first = next(passing, None)
-    if first is None:
-        return durable
-    return heapq.merge(durable, _prepend(first, passing), key=itemgetter(0))
-
-
-def _prepend(
-    first: tuple[bytes, bytes], rest: Iterator[tuple[bytes, bytes]]
-) -> Iterator[tuple[bytes, bytes]]:
-    yield first
-    yield from rest
-
-
-def _rows(
-    txn: Txn, db: Database, prefix: bytes, *, after: Key | None
-) -> Iterator[tuple[bytes, bytes]]:
-    head = prefix[:HEAD_BYTES]
-    passed = None if after is None else stored_key(after)
-    with txn.cursor(db) as cursor:
-        if not cursor.set_range(max(head, passed or b"")):
-            return
-        for row in cursor:
-            if not row[0].startswith(head):
-                return
-            if row[0] != passed:
-                yield row
-
-
-def _count(txn: Txn, db: Database, prefix: bytes, *, after: Key | None) -> int:
-    head = prefix[:HEAD_BYTES]
-    if len(prefix) > HEAD_BYTES:
-        rows = _rows(txn, db, prefix, after=after)
-        return sum(stored(*row).key.startswith(prefix) for row in rows)
-    passed = None if after is None else stored_key(after)
-    count = 0
-    with txn.cursor(db) as cursor:
-        if not cursor.set_range(max(head, passed or b"")):
-            return 0
-        for key in cursor.iternext(keys=True, values=False):
-            if not key.startswith(head):
-                break
-            count += key != passed
-    return count
+def _present(
+    shared: Shared,
+    txn: Txn,
+    prefix: bytes,
+    *,
+    after: Key | None,
+    skip: Container[bytes] = (),
+) -> Iterator[Stored]:
+    """Yield what is there now, renewals included, but for the stored keys in `skip`."""
+    renewed = shared.overlay.entries
+    for in_file, raw in walk(txn, shared.env, prefix, after=after):
+        if in_file in skip:
+            continue
+        entry = stored(in_file, raw)
+        if not entry.key.startswith(prefix):
+            continue
+        if renewed:
+            newer = renewed.get(entry.key)
+            if newer is not None and newer.revision > entry.revision:
+                entry = newer
+        yield entry
 
 
 def _logged(shared: Shared, txn: Txn, prefix: bytes, window: range) -> Iterator[Change]:
@@ -167,7 +155,7 @@ def _logged_change(codecs: Codecs, entry: Entry) -> Change:
 
 
 def _volatile(shared: Shared, txn: Txn, prefix: bytes, window: range) -> Iterator[Change]:
-    for in_file, raw in _rows(txn, shared.env.volatile, prefix, after=None):
+    for in_file, raw in rows(txn, shared.env.volatile, prefix, after=None):
         if revision_of(raw) not in window:
             continue
         entry = stored(in_file, raw)

@@ -215,6 +215,34 @@ class Store:
             self._shared, prefix, after=after, limit=limit, match=match, is_counted=is_counted
         )
 
+    def scan_at(
+        self,
+        prefix: bytes,
+        revision: Revision,
+        *,
+        after: Key | None = None,
+        limit: int | None = None,
+        match: Match | None = None,
+        is_counted: bool = True,
+    ) -> Page:
+        """Return the entries that were under a prefix at a revision, otherwise as `scan`.
+
+        Exactly those, whatever has been written since, while the log reaches back that far. Not in
+        the log are renewals and volatile objects: an object may show a renewal that is newer, or
+        (when it was durably written since) be without one that was there; volatile objects are
+        shown as they are now. Raises Compacted, FutureRevision when `revision` lies above the
+        visible one.
+        """
+        return reader.scan_at(
+            self._shared,
+            prefix,
+            revision,
+            after=after,
+            limit=limit,
+            match=match,
+            is_counted=is_counted,
+        )
+
     def changes(self, after: Revision, prefix: bytes, *, limit: int | None = None) -> list[Change]:
         """Return what changed under a prefix in (`after`, `revision`], in revision order.
 

@@ -43,6 +43,8 @@ class ModelStore:
     def __init__(self) -> None:
         self.held: dict[Key, Held] = {}
         self.history: list[Change] = []
+        self.replaced: dict[Revision, Stored | None] = {}
+        """What each durable write replaced, renewals left out: they are in no log."""
         self.compacted = Revision(0)
         self.revision = Revision(0)
         self.extras: dict[str, bytes] = {}
@@ -105,10 +107,51 @@ class ModelStore:
         match: Match | None = None,
         is_counted: bool = True,
     ) -> Page:
+        state = {key: held.entry for key, held in self.held.items()}
+        return self._page(
+            state, prefix, self.revision, after=after, limit=limit, match=match, count=is_counted
+        )
+
+    def scan_at(
+        self,
+        prefix: bytes,
+        revision: Revision,
+        *,
+        after: Key | None = None,
+        limit: int | None = None,
+        match: Match | None = None,
+        is_counted: bool = True,
+    ) -> Page:
+        if revision < self.compacted:
+            raise Compacted(asked=revision, oldest=self.compacted)
+        if revision > self.revision:
+            raise FutureRevision(asked=revision, current=self.revision)
+        state = {key: held.entry for key, held in self.held.items()}
+        for change in reversed(self.history):
+            if change.revision > revision:
+                state.pop(change.key, None)
+                before = self.replaced[change.revision]
+                if before is not None:
+                    state[change.key] = before
+        return self._page(
+            state, prefix, revision, after=after, limit=limit, match=match, count=is_counted
+        )
+
+    @staticmethod
+    def _page(
+        state: dict[Key, Stored],
+        prefix: bytes,
+        revision: Revision,
+        *,
+        after: Key | None,
+        limit: int | None,
+        match: Match | None,
+        count: bool,
+    ) -> Page:
         passed = None if after is None else stored_key(after)
         keys = [
             key
-            for key in sorted(self.held, key=stored_key)
+            for key in sorted(state, key=stored_key)
             if key.startswith(prefix) and (passed is None or stored_key(key) > passed)
         ]
         entries: list[Stored] = []
@@ -118,11 +161,10 @@ class ModelStore:
             if limit is not None and len(entries) >= limit:
                 left = [key, *rest]
                 break
-            entry = self.held[key].entry
-            if match is None or match(key, entry.index):
-                entries.append(entry)
-        remaining = len(left) if match is None and is_counted else None
-        return Page(entries, self.revision, bool(left), remaining)
+            if match is None or match(key, state[key].index):
+                entries.append(state[key])
+        remaining = len(left) if match is None and count else None
+        return Page(entries, revision, bool(left), remaining)
 
     def changes(self, after: Revision, prefix: bytes, *, limit: int | None = None) -> list[Change]:
         if after < self.compacted:
@@ -192,6 +234,7 @@ class ModelStore:
         )
         if not write.volatile:
             self.history.append(change)
+            self.replaced[revision] = (before.renewed_over or before.entry) if before else None
         return change
 
     def _publish(self, changes: list[Change]) -> None:

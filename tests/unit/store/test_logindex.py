@@ -32,6 +32,9 @@ def test_the_index_finds_what_a_walk_over_the_log_finds(
     window = range(start, data.draw(st.integers(start, 140)))
     walked = [r for r, key in log if r > cut and r in window and key.startswith(prefix)]
     assert list(index.find(prefix, window)) == walked
+    keys_of = dict(log)
+    firsts = {keys_of[r]: r for r in reversed(walked)}
+    assert index.first(prefix, window) == firsts
 
 
 def test_the_example_in_the_module_holds() -> None:

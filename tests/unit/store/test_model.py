@@ -12,7 +12,20 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from hub.store import Change, Index, Key, Op, Revision, Store, StoreError, Write, prefix
+from hub.store import (
+    Change,
+    Index,
+    Key,
+    Op,
+    Page,
+    Revision,
+    Store,
+    Stored,
+    StoreError,
+    Write,
+    decode_index,
+    prefix,
+)
 from tests.unit.store.given import EMPTY, draft, key, kill, labels, open_store
 from tests.unit.store.model import Held, ModelStore
 
@@ -22,6 +35,7 @@ KEYS = [
     key("a" * 600 + "b"),
 ]
 EVENTS = [key(name, resource="events") for name in "abc"]
+SCOPES = [b"", prefix("widgets"), prefix("widgets", "one"), prefix("events")]
 INDEXES = [EMPTY, labels(env="prod"), labels(env="dev", tier="gold")]
 
 
@@ -105,6 +119,37 @@ class Machine(RuleBasedStateMachine):
         self.runner.run(self.store.compact_log(to))
         self.runner.run(self.model.compact_log(to))
 
+    @precondition(lambda self: self.model.revision > 0)
+    @rule(
+        data=st.data(),
+        scope=st.sampled_from(SCOPES),
+        limit=st.none() | st.integers(1, 4),
+        after=st.none() | st.sampled_from([*KEYS, *EVENTS]),
+        is_selective=st.booleans(),
+    )
+    def look_back(
+        self,
+        data: st.DataObject,
+        scope: bytes,
+        limit: int | None,
+        after: Key | None,
+        *,
+        is_selective: bool,
+    ) -> None:
+        at = Revision(data.draw(st.integers(self.model.compacted, self.model.revision)))
+        match = _is_prod if is_selective else None
+
+        def look(store: Store | ModelStore) -> Page:
+            return store.scan_at(scope, at, after=after, limit=limit, match=match)
+
+        real, model = look(self.store), look(self.model)
+        assert _read(self.store, real.entries) == _read(self.model, model.entries)
+        assert (real.revision, real.has_more, real.remaining) == (
+            at,
+            model.has_more,
+            model.remaining,
+        )
+
     @rule()
     def restart(self) -> None:
         self.runner.run(self.store.close())
@@ -136,7 +181,7 @@ class Machine(RuleBasedStateMachine):
         durable = [held for held in self.model.held.values() if not held.is_volatile]
         assert position.count == len(durable)
         assert self.store.revision == self.model.revision
-        for scope in (b"", prefix("widgets"), prefix("widgets", "one"), prefix("events")):
+        for scope in SCOPES:
             assert self._entries(self.store, scope) == self._entries(self.model, scope)
             after = self.model.compacted
             assert self._changes(self.store, after, scope) == self._changes(
@@ -214,7 +259,7 @@ class Machine(RuleBasedStateMachine):
             if not page.has_more:
                 break
             after = page.entries[-1].key
-        return [(each.key, each.revision, each.index, store.read(each)) for each in found]
+        return _read(store, found)
 
     @staticmethod
     def _changes(
@@ -225,6 +270,14 @@ class Machine(RuleBasedStateMachine):
             found += batch
             after = batch[-1].revision
         return _plain(found)
+
+
+def _is_prod(_: Key, index: Index) -> bool:
+    return decode_index(index)[0].get("env") == "prod"
+
+
+def _read(store: Store | ModelStore, entries: list[Stored]) -> list[tuple[Key, int, bytes, bytes]]:
+    return [(each.key, each.revision, each.index, store.read(each)) for each in entries]
 
 
 def _plain(changes: list[Change]) -> list[tuple[Op, Key, int, bytes, bytes | None]]:
