@@ -149,6 +149,13 @@ async def answer_list(
     """Answer a LIST."""
     await wait_for(engine, options.revision)
     page, meta = read_page(engine, renderer.served, namespace, options)
+    await answer_page(engine, renderer, page, meta, reply)
+
+
+async def answer_page(
+    engine: Engine, renderer: Renderer, page: Page, meta: ListMeta, reply: Reply
+) -> None:
+    """Write entries as a list, in slices when they are many."""
     if renderer.form is not Form.OBJECT:
         documents = [engine.store.read(entry) for entry in page.entries]
         reply.send(200, renderer.whole_list(documents, meta) + b"\n")

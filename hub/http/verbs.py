@@ -4,14 +4,16 @@ Owns request bodies, query options of writes, and the answers' status codes
 (k8s.io/apiserver/pkg/endpoints/handlers).
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hub.auth.tokens import ObjectRef
 from hub.auth.user import Attributes, User
 from hub.clock import Clock
 from hub.http.api import Request
+from hub.http.deleting import delete_one, delete_selected, fitting
 from hub.http.info import RequestInfo
 from hub.http.listing import answer_list, wait_for
 from hub.http.negotiate import JSON, Form, choose_form
@@ -35,11 +37,11 @@ from hub.meta.patch import Patch, find_schema, parse_patch
 from hub.meta.timestamp import format_time
 from hub.registry import checks
 from hub.registry.builtin import SERVICE_ACCOUNT
-from hub.registry.engine import Call, Preconditions
+from hub.registry.engine import Call
 from hub.registry.kind import SUBRESOURCE_VERBS, Kind, Served
 from hub.registry.options import parse_list_options, parse_revision
 from hub.registry.requests import CSR
-from hub.registry.shape import Shape, conform
+from hub.registry.shape import Shape
 
 if TYPE_CHECKING:
     from hub.http.app import Services
@@ -50,13 +52,7 @@ _OPTIONS_KINDS = {
     "update": "UpdateOptions",
     "patch": "PatchOptions",
     "delete": "DeleteOptions",
-}
-_DELETE_OPTIONS: dict[str, Shape] = {
-    "preconditions": {"uid": str, "resourceVersion": str},
-    "dryRun": [str],
-    "propagationPolicy": str,
-    "orphanDependents": bool,
-    "gracePeriodSeconds": int,
+    "deletecollection": "DeleteOptions",
 }
 _TOKEN_REQUEST: dict[str, Shape] = {
     "spec": {"expirationSeconds": int, "audiences": [str], "boundObjectRef": dict}
@@ -86,7 +82,8 @@ class Ask:
 
         :raises ApiError: 406
         """
-        form = choose_form(self.request.headers.get("accept"), is_list=self.info.verb == "list")
+        is_list = self.info.verb in ("list", "deletecollection")
+        form = choose_form(self.request.headers.get("accept"), is_list=is_list)
         if self.served.kind.is_virtual and form is not Form.OBJECT:
             raise not_acceptable([JSON])
         return Renderer(self.served, form, self.info.query.get("includeObject", ""), self.clock)
@@ -126,14 +123,15 @@ class Verbs:
     def __init__(self, services: "Services") -> None:
         self._services = services
         self._engine = services.engine
-        self._run = {
+        self._run: dict[str, Callable[[Ask], Awaitable[None]]] = {
             "get": self._get,
             "list": self._list,
             "watch": self._watch,
             "create": self._create,
             "update": self._update,
             "patch": self._patch,
-            "delete": self._delete,
+            "delete": partial(delete_one, self._engine),
+            "deletecollection": partial(delete_selected, self._engine),
         }
 
     async def run(self, info: RequestInfo, request: Request, user: User, reply: Reply) -> None:
@@ -230,24 +228,6 @@ class Verbs:
         )
         ask.reply.send(200, renderer.one(obj) + b"\n")
 
-    async def _delete(self, ask: Ask) -> None:
-        renderer = ask.renderer()
-        options = _fitting(ask.body() if ask.request.body else {}, _DELETE_OPTIONS, "DeleteOptions")
-        wanted = options.get("preconditions") or {}
-        deleted = await self._engine.delete(
-            ask.served,
-            ask.info.name,
-            namespace=ask.namespace,
-            preconditions=Preconditions(
-                wanted.get("uid") or "", wanted.get("resourceVersion") or ""
-            ),
-            call=ask.call(options.get("dryRun") or ()),
-        )
-        if not deleted.is_gone:
-            ask.reply.send(200, renderer.one(deleted.obj) + b"\n")
-            return
-        ask.reply.document(200, _deleted_status(ask.served, deleted.obj))
-
     # ---------------------------------------------------------------- special subresources
 
     def _check_signer(self, ask: Ask) -> None:
@@ -275,7 +255,7 @@ class Verbs:
         if choose_form(ask.request.headers.get("accept"), is_list=False) is not Form.OBJECT:
             raise not_acceptable([JSON])
         account = self._engine.get(SERVICE_ACCOUNT, info.name, info.namespace)
-        spec = _fitting(ask.body(), _TOKEN_REQUEST, "TokenRequest").get("spec") or {}
+        spec = fitting(ask.body(), _TOKEN_REQUEST, "TokenRequest").get("spec") or {}
         seconds = spec.get("expirationSeconds") or _DEFAULT_TOKEN_S
         if not _MIN_TOKEN_S <= seconds <= _MAX_TOKEN_S:
             limit = "less than 10 minutes" if seconds < _MIN_TOKEN_S else "larger than 2^32 seconds"
@@ -320,32 +300,3 @@ def _has_path(kind: Kind, info: RequestInfo) -> bool:
     if not kind.is_namespaced:
         return not info.namespace or kind.plural == "namespaces"
     return bool(info.namespace) or not info.name
-
-
-def _fitting(obj: Obj, shape: dict[str, Shape], kind: str) -> Obj:
-    """Return an object that is no served kind (options, TokenRequest), its field types checked."""
-    if obj.get("kind") not in (None, "", kind):
-        raise bad_request(f"the kind in the data ({obj['kind']}) must be {kind}")
-    fitting, misfits = conform(obj, shape)
-    if misfits:
-        first = misfits[0]
-        raise bad_request(
-            f"json: cannot unmarshal {first.got} into Go struct field {kind}.{first.path} "
-            f"of type {first.wanted}"
-        )
-    return fitting
-
-
-def _deleted_status(served: Served, obj: Obj) -> Obj:
-    meta = obj["metadata"]
-    details: Obj = {"name": meta["name"]}
-    if served.view.group:
-        details["group"] = served.view.group
-    details |= {"kind": served.kind.plural, "uid": meta["uid"]}
-    return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Success",
-        "details": details,
-    }

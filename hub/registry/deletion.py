@@ -1,8 +1,8 @@
 """What a deletion does with the objects that name the deleted one as their owner.
 
 Owns the three propagation policies and the two finalizers that stand for them while the garbage
-collector works. Pure; the rules are those of k8s.io/apiserver/pkg/registry/generic/registry/store.go
-(deletionFinalizersForGarbageCollection).
+collector works. Pure; the rules are those of deletionFinalizersForGarbageCollection in
+k8s.io/apiserver/pkg/registry/generic/registry/store.go.
 
 >>> finalizers_for("Foreground", ["example.com/a", "orphan"])
 ['example.com/a', 'foregroundDeletion']

@@ -18,6 +18,7 @@ from hub.registry.strategy import Strategy
 STANDARD_VERBS = (
     "create",
     "delete",
+    "deletecollection",
     "get",
     "list",
     "patch",
@@ -69,6 +70,7 @@ class Kind:
     types are checked as by a schema). `is_conditional`: an update must carry a resourceVersion,
     as that of every custom resource. `is_sealed`: encrypted at rest. `is_volatile`: outside
     log, state hash and snapshots. `is_virtual`: answered without being stored (access reviews).
+    `returns_deleted`: a deletion is answered with the object instead of a Status.
     `is_protected`: its creation is shipped to the bucket at once. `indexed_labels`: objects are
     found by them without a scan.
     """
@@ -89,6 +91,7 @@ class Kind:
     is_sealed: bool = False
     is_volatile: bool = False
     is_virtual: bool = False
+    returns_deleted: bool = False
     is_protected: bool = False
     indexed_labels: tuple[str, ...] = ()
 

@@ -173,7 +173,8 @@ async def test_a_name_that_is_not_the_one_in_the_url_is_400(hub: InProcess, ns: 
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("DELETE", "/api/v1/namespaces/default/configmaps"),
+        ("DELETE", "/api/v1/configmaps"),
+        ("DELETE", "/api/v1/namespaces"),
         ("PUT", "/api/v1/namespaces/default/serviceaccounts/a/token"),
         ("GET", "/api/v1/namespaces/default/serviceaccounts/a/token"),
         ("DELETE", f"{CLUSTERS}/a/status"),

@@ -146,6 +146,7 @@ async def test_a_resource_is_described_with_its_subresources(hub: InProcess) -> 
     assert found["managedclusters"]["verbs"] == [
         "create",
         "delete",
+        "deletecollection",
         "get",
         "list",
         "patch",
