@@ -17,7 +17,7 @@ from hub.meta.fields import differs_only_in
 from hub.meta.names import label_name_errors, path_segment_errors
 from hub.meta.timestamp import parse_time
 from hub.registry.event import EVENT
-from hub.registry.kind import Kind, View
+from hub.registry.kind import STANDARD_VERBS, Kind, View
 from hub.registry.objects import meta_of
 from hub.registry.printing import Printer, age_printer, computed, name_printer, path_printer
 from hub.registry.requests import CSR
@@ -313,6 +313,8 @@ NAMESPACE = Kind(
         ),
     ),
     is_namespaced=False,
+    # as in kube: whole namespaces go one by one
+    verbs=tuple(verb for verb in STANDARD_VERBS if verb != "deletecollection"),
     strategy=NamespaceStrategy(),
     subresources=("finalize", "status"),
 )
@@ -362,6 +364,7 @@ SERVICE_ACCOUNT = Kind(
     is_namespaced=True,
     subresources=("token",),
     is_conditional=True,
+    returns_deleted=True,
 )
 LEASE = Kind(
     kind="Lease",
