@@ -11,7 +11,7 @@ same type as any other: that most of its parts are forbidden there is one of the
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from hub.meta import Obj
@@ -66,7 +66,8 @@ class Schema:
 
     `default` is None without a default (a null default is none, as in kube). `additional` is what
     additionalProperties says: a schema, a bool, or None when it is absent. `unsupported` names
-    keywords that JSON Schema has and custom resources must not use.
+    keywords that JSON Schema has and custom resources must not use, `defaulted` the properties that
+    have a default.
     """
 
     type: str = ""
@@ -80,11 +81,16 @@ class Schema:
     rules: Rules = Rules()
     traits: Traits = Traits()
     unsupported: tuple[str, ...] = ()
+    defaulted: tuple[str, ...] = ()
 
     @property
     def item_of_map(self) -> "Schema | None":
         """Return the schema of the values of a map, None when they have none."""
         return self.additional if isinstance(self.additional, Schema) else None
+
+    def lenient(self) -> "Schema":
+        """Return this node, but with unknown fields preserved."""
+        return replace(self, traits=replace(self.traits, preserves_unknown=True))
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -149,18 +155,20 @@ def _node(raw: Any, path: str) -> Schema:
     if isinstance(items, list):
         unsupported.append("items")
         items = None
+    properties = read.nodes_by_name("properties")
     return Schema(
         type=read.text("type"),
         nullable=read.flag("nullable"),
         default=raw.get("default"),
         title=read.text("title"),
         description=read.text("description"),
-        properties=read.nodes_by_name("properties"),
+        properties=properties,
         additional=read.node_or_flag("additionalProperties"),
         items=read.node(items, "items"),
         rules=_rules(read),
         traits=_traits(read),
         unsupported=tuple(unsupported),
+        defaulted=tuple(name for name, node in properties.items() if node.default is not None),
     )
 
 
