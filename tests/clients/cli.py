@@ -30,8 +30,9 @@ class Output:
 class Kubectl:
     """kubectl with one kubeconfig and a cache of its own."""
 
-    def __init__(self, binary: Path, kubeconfig: Path, home: Path) -> None:
+    def __init__(self, binary: Path, kubeconfig: Path, home: Path, editor: str = "false") -> None:
         self._binary, self._kubeconfig, self._home = binary, kubeconfig, home
+        self._editor = editor
 
     async def start(self, *args: str, stdin: bool = False) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
@@ -44,6 +45,7 @@ class Kubectl:
                 "PATH": os.environ["PATH"],
                 "HOME": str(self._home),
                 "KUBECONFIG": str(self._kubeconfig),
+                "KUBE_EDITOR": self._editor,
             },
         )
 
