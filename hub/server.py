@@ -49,7 +49,7 @@ from hub.registry.engine import Engine
 from hub.registry.event import EVENT
 from hub.registry.expiry import EventExpiry
 from hub.registry.keeping import load_identity, save_identity
-from hub.registry.lookups import Lookups, follow_rbac
+from hub.registry.lookups import Lookups, follow_rbac, guard_rbac
 from hub.registry.watch import Alarms
 from hub.store import Store
 
@@ -133,6 +133,7 @@ class _Hub:
         self._alarms = Alarms()
         self._judge = LeaseJudge(self.engine, clock)
         follow_rbac(self.engine, self._authorizer)
+        guard_rbac(self.engine, self._authorizer)
         install_admission(self.engine, self._authorizer)
         backup.follow(self._catalog)
         self.tasks = self._tasks(store)

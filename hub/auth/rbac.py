@@ -6,7 +6,8 @@ dictionary leads from a user or group, then a namespace, to the bindings that na
 the index equals what a walk over all applied objects would find, in whatever order they were
 applied.
 
-Not here: escalation checks on writing roles, and ClusterRole aggregation.
+Not here: escalation checks on writing roles (`hub.auth.escalation`), and ClusterRole aggregation,
+which a controller writes into the stored rules.
 """
 
 import json
@@ -126,9 +127,30 @@ class Authorizer:
             allowed=False, reason=f"{sentence}: {trouble}" if trouble else sentence, trouble=trouble
         )
 
+    def rules_of(self, kind: str, namespace: str, name: str) -> tuple[Rule, ...] | None:
+        """Return the rules of a role as a binding in `namespace` refers to it, None if none is."""
+        return self._rules.get(_role_key(kind, name, namespace))
+
+    def held_by(self, user: User, namespace: str) -> tuple[list[Rule], list[str]]:
+        """Return all rules of `user` in `namespace`, and the names of bound roles that are gone."""
+        rules, missing = self._held(user, namespace)
+        return rules, sorted({binding.role[1] for binding in missing})
+
     def rules_for(self, user: User, namespace: str) -> RulesReview:
         """Return everything the user may do in `namespace`, cluster-wide grants included."""
-        missing: set[str] = set()
+        rules, without = self._held(user, namespace)
+        missing = {binding.missing_role() for binding in without}
+        return RulesReview(
+            resource_rules=[_resource_rule(r) for r in rules if r.resources],
+            non_resource_rules=[
+                {"verbs": list(r.verbs), "nonResourceURLs": list(r.urls)} for r in rules if r.urls
+            ],
+            trouble=_trouble(missing),
+        )
+
+    def _held(self, user: User, namespace: str) -> tuple[list[Rule], list[_Binding]]:
+        """Return the rules of all bindings that apply, and the bindings whose role is gone."""
+        missing: list[_Binding] = []
         seen: set[RoleKey] = set()
         rules: list[Rule] = []
         for _, binding in self._grants(user, namespace):
@@ -138,16 +160,10 @@ class Authorizer:
             seen.add(key)
             found = self._rules.get(binding.role)
             if found is None:
-                missing.add(binding.missing_role())
+                missing.append(binding)
             else:
                 rules.extend(found)
-        return RulesReview(
-            resource_rules=[_resource_rule(r) for r in rules if r.resources],
-            non_resource_rules=[
-                {"verbs": list(r.verbs), "nonResourceURLs": list(r.urls)} for r in rules if r.urls
-            ],
-            trouble=_trouble(missing),
-        )
+        return rules, missing
 
     def _grants(self, user: User, namespace: str) -> Iterator[tuple[str, _Binding]]:
         """Yield (subject key, binding) for all that apply, a binding once per subject it names."""
@@ -177,13 +193,13 @@ class Authorizer:
 
 def denial(user: User, asked: Attributes) -> str:
     """Return the sentence of a 403 (k8s.io/apiserver, endpoints/handlers/responsewriters)."""
-    who = f"User {_quote(user.name)} cannot {asked.verb}"
+    who = f"User {quote(user.name)} cannot {asked.verb}"
     if asked.path:
-        return _sanitize(f"{who} path {_quote(asked.path)}")
+        return _sanitize(f"{who} path {quote(asked.path)}")
     resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
-    what = f"{who} resource {_quote(resource)} in API group {_quote(asked.group)}"
+    what = f"{who} resource {quote(resource)} in API group {quote(asked.group)}"
     if asked.namespace:
-        return _sanitize(f"{what} in the namespace {_quote(asked.namespace)}")
+        return _sanitize(f"{what} in the namespace {quote(asked.namespace)}")
     return _sanitize(f"{what} at the cluster scope")
 
 
@@ -251,7 +267,8 @@ def _trouble(missing: set[str]) -> str:
     return f"RBAC: {joined}" if len(missing) == 1 else f"RBAC: [{joined}]"
 
 
-def _quote(text: str) -> str:
+def quote(text: str) -> str:
+    """Return `text` as Go prints it with %q, for all text that is plain."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -23,17 +23,11 @@ from hub.fleet.kinds import CLUSTER_GROUP, MANAGED_CLUSTER, MANAGED_CLUSTER_ADDO
 from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.meta.timestamp import format_micro_time, format_time
-from hub.registry.builtin import (
-    CLUSTER_NAME_LABEL,
-    CLUSTER_ROLE,
-    CLUSTER_ROLE_BINDING,
-    LEASE,
-    NAMESPACE,
-    ROLE_BINDING,
-)
+from hub.registry.builtin import CLUSTER_NAME_LABEL, LEASE, NAMESPACE
 from hub.registry.engine import Engine
 from hub.registry.kind import Kind
 from hub.registry.objects import is_deleting, meta_of
+from hub.registry.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE_BINDING
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain
 

@@ -8,17 +8,10 @@ which are brought back to what this release ships
 from hub.auth.bootstrap_policy import BOOTSTRAP_ACCOUNT, BOOTSTRAP_NAMESPACE, default_objects
 from hub.meta import Obj
 from hub.meta.errors import ApiError
-from hub.registry.builtin import (
-    CLUSTER_ROLE,
-    CLUSTER_ROLE_BINDING,
-    CONFIG_MAP,
-    NAMESPACE,
-    ROLE,
-    ROLE_BINDING,
-    SERVICE_ACCOUNT,
-)
+from hub.registry.builtin import CONFIG_MAP, NAMESPACE, SERVICE_ACCOUNT
 from hub.registry.engine import Engine
 from hub.registry.kind import Kind
+from hub.registry.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 
 NAMESPACES = ("default", "kube-system", "kube-public", BOOTSTRAP_NAMESPACE)
 _RBAC = {kind.kind: kind for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING)}

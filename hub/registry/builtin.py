@@ -14,12 +14,13 @@ from hub.meta import Obj
 from hub.meta.causes import invalid_value
 from hub.meta.errors import Cause, bad_request
 from hub.meta.fields import differs_only_in
-from hub.meta.names import label_name_errors, path_segment_errors
+from hub.meta.names import label_name_errors
 from hub.meta.timestamp import parse_time
 from hub.registry.event import EVENT
 from hub.registry.kind import STANDARD_VERBS, Kind, View
 from hub.registry.objects import meta_of
 from hub.registry.printing import Printer, age_printer, computed, name_printer, path_printer
+from hub.registry.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from hub.registry.requests import CSR
 from hub.registry.shape import CONDITIONS, MapOf, Shape
 from hub.registry.strategy import Occasion, Strategy
@@ -180,34 +181,6 @@ class LeaseStrategy(Strategy):
         return CLUSTER_NAME_LABEL in labels and differs_only_in(new, old, "spec.renewTime")
 
 
-class RbacStrategy(Strategy):
-    """RBAC names may hold colons; a binding's roleRef never changes."""
-
-    def name_problems(self, name: str) -> list[str]:
-        """Return why `name` could not stand in a path."""
-        return path_segment_errors(name)
-
-    def validate_update(self, new: Obj, old: Obj) -> list[Cause]:
-        """Refuse another roleRef."""
-        if new.get("roleRef") == old.get("roleRef"):
-            return []
-        text = f"Invalid value: {new.get('roleRef')}: cannot change roleRef"
-        return [Cause("FieldValueInvalid", text, "roleRef")]
-
-
-class BindingStrategy(RbacStrategy):
-    """Subjects and roleRef get the API groups they leave out."""
-
-    def default(self, obj: Obj) -> None:
-        """Default the groups: users and groups belong to RBAC, ServiceAccounts to the core."""
-        group = "rbac.authorization.k8s.io"
-        role = obj.setdefault("roleRef", {})
-        role.setdefault("apiGroup", group)
-        for subject in obj.get("subjects") or []:
-            if subject.get("kind") in ("User", "Group"):
-                subject.setdefault("apiGroup", group)
-
-
 def _check_time(text: str | None) -> None:
     """Refuse (400) what is no RFC 3339 time, as Go's decoder does."""
     try:
@@ -252,17 +225,6 @@ def _count(*fields: str) -> Printer:
     )
 
 
-def _role_ref(obj: Obj) -> str:
-    role = obj.get("roleRef") or {}
-    return f"{role.get('kind')}/{role.get('name')}"
-
-
-_RBAC_VERSION = ("rbac.authorization.k8s.io", "v1")
-_REFERENCE: Shape = {"apiGroup": str, "kind": str, "name": str, "namespace": str}
-_RULE: Shape = {
-    field: [str]
-    for field in ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
-}
 _REVIEW: dict[str, Shape] = {
     "spec": {
         "resourceAttributes": dict.fromkeys(
@@ -276,24 +238,6 @@ _REVIEW: dict[str, Shape] = {
         "namespace": str,
     }
 }
-
-
-def _rbac(kind: str, plural: str, *, is_namespaced: bool) -> Kind:
-    is_binding = kind.endswith("Binding")
-    role = computed("Role", _role_ref, description="The role that is bound.")
-    created = path_printer("Created At", ".metadata.creationTimestamp")
-    shape: dict[str, Shape] = {"rules": [_RULE], "aggregationRule": dict}
-    if is_binding:
-        shape = {"subjects": [_REFERENCE], "roleRef": _REFERENCE}
-    printers = (name_printer(), role, age_printer()) if is_binding else (name_printer(), created)
-    return Kind(
-        kind=kind,
-        plural=plural,
-        singular=kind.lower(),
-        views=(View(*_RBAC_VERSION, printers=printers, shape=shape),),
-        is_namespaced=is_namespaced,
-        strategy=BindingStrategy() if is_binding else RbacStrategy(),
-    )
 
 
 NAMESPACE = Kind(
@@ -394,10 +338,6 @@ LEASE = Kind(
     strategy=LeaseStrategy(),
     is_conditional=True,
 )
-ROLE = _rbac("Role", "roles", is_namespaced=True)
-ROLE_BINDING = _rbac("RoleBinding", "rolebindings", is_namespaced=True)
-CLUSTER_ROLE = _rbac("ClusterRole", "clusterroles", is_namespaced=False)
-CLUSTER_ROLE_BINDING = _rbac("ClusterRoleBinding", "clusterrolebindings", is_namespaced=False)
 
 
 def _review(kind: str, group: str) -> Kind:

@@ -2,18 +2,15 @@
 
 from typing import Literal, cast
 
+from hub.auth.escalation import EscalationGuard
 from hub.auth.rbac import Authorizer
 from hub.meta import Obj
-from hub.registry.builtin import (
-    CLUSTER_ROLE,
-    CLUSTER_ROLE_BINDING,
-    ROLE,
-    ROLE_BINDING,
-    SECRET,
-    SERVICE_ACCOUNT,
-)
+from hub.registry.builtin import SECRET, SERVICE_ACCOUNT
 from hub.registry.engine import Engine
+from hub.registry.kind import Kind
 from hub.registry.objects import is_deleting, meta_of
+from hub.registry.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
+from hub.registry.strategy import Occasion
 from hub.registry.watch import Event
 from hub.store import Op
 
@@ -35,6 +32,20 @@ def follow_rbac(engine: Engine, authorizer: Authorizer) -> None:
             meta = meta_of(obj)
             name, namespace = str(meta["name"]), str(meta.get("namespace") or "")
             authorizer.apply(cast("_RbacKind", kind.kind), namespace, name, obj)
+
+
+def guard_rbac(engine: Engine, authorizer: Authorizer) -> None:
+    """Let nobody write roles and bindings that give more than they hold."""
+    guard = EscalationGuard(authorizer)
+
+    def admit(kind: Kind) -> None:
+        def admission(new: Obj, old: Obj | None, occasion: Occasion) -> None:
+            guard.check(occasion.user, new, old, plural=kind.plural)
+
+        engine.admit(kind, admission)
+
+    for kind in _RBAC:
+        admit(kind)
 
 
 class Lookups:

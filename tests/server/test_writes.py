@@ -39,6 +39,7 @@ VALID: dict[str, Obj] = {
             "usages": ["client auth"],
         }
     },
+    "rolebindings": {"roleRef": {"kind": "Role", "name": "reader"}},
     "manifestworks": {
         "spec": {
             "workload": {
