@@ -5,10 +5,10 @@ r"""The character classes of Go's regular expressions, as the inside of a Python
 """
 
 import functools
+import itertools
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable
 
 _POSIX = {
     "alnum": "0-9A-Za-z",
@@ -48,31 +48,29 @@ def category(name: str) -> str | None:
         return "\\u0000-\\U0010ffff"
     if not re.fullmatch("[A-Z][a-z]?", name):
         return None
-    return _ranges(c for c in _CODES if unicodedata.category(chr(c)).startswith(name)) or None
+    return "".join(text for known, text in _categories().items() if known.startswith(name)) or None
+
+
+@functools.cache
+def _categories() -> dict[str, str]:
+    parts: dict[str, list[str]] = {}
+    for name, run in itertools.groupby(_CODES, lambda code: unicodedata.category(chr(code))):
+        codes = list(run)
+        parts.setdefault(name, []).append(f"{point(codes[0])}-{point(codes[-1])}")
+    return {name: "".join(ranges) for name, ranges in parts.items()}
 
 
 @functools.cache
 def complement(inside: str) -> str:
     """Return the members of all but `inside`."""
     member = re.compile(f"[{inside}]")
-    return _ranges(c for c in _CODES if not member.fullmatch(chr(c)))
+    codes = [code for code in _CODES if not member.fullmatch(chr(code))]
+    # codes of one range differ from their places by one number
+    runs = itertools.groupby(enumerate(codes), lambda pair: pair[1] - pair[0])
+    ranges = ([code for _, code in run] for _, run in runs)
+    return "".join(f"{point(r[0])}-{point(r[-1])}" for r in ranges)
 
 
 def point(code: int) -> str:
     """Return one character as an escape."""
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _ranges(codes: Iterable[int]) -> str:
-    parts: list[str] = []
-    start = previous = -2
-    for code in codes:
-        if code != previous + 1:
-            parts.append(_range(start, previous))
-            start = code
-        previous = code
-    return "".join([*parts, _range(start, previous)])
-
-
-def _range(start: int, end: int) -> str:
-    return "" if start < 0 else f"{point(start)}-{point(end)}"

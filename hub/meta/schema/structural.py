@@ -111,6 +111,19 @@ class Schema:
         if self.item_of_map is not None:
             yield self.item_of_map
 
+    def nested(self) -> Iterator[tuple[str, "Schema"]]:
+        """Yield what stands in allOf, anyOf, oneOf and not, with its path below this node."""
+        rules = self.rules
+        for name, nodes in (
+            ("anyOf", rules.any_of),
+            ("allOf", rules.all_of),
+            ("oneOf", rules.one_of),
+        ):
+            for index, node in enumerate(nodes):
+                yield f"{name}[{index}]", node
+        if rules.not_ is not None:
+            yield "not", rules.not_
+
     def walk(self) -> Iterator["Schema"]:
         """Yield this node and all structural ones below."""
         yield self
@@ -125,6 +138,7 @@ class Schema:
 
 EMPTY = Schema()
 
+_PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _UNSUPPORTED = (
     "id",
     "$schema",
@@ -152,6 +166,8 @@ def _node(raw: Any, path: str) -> Schema:
     unsupported = [key for key in _UNSUPPORTED if raw.get(key)]
     if raw.get("additionalItems") is False:
         unsupported.append("additionalItems")
+    if raw.get(_PRESERVE) is False:
+        unsupported.append(_PRESERVE)
     if isinstance(items, list):
         unsupported.append("items")
         items = None
@@ -202,7 +218,7 @@ def _traits(read: "_Reader") -> Traits:
     map_type = read.optional("x-kubernetes-map-type", str, "string")
     return Traits(
         is_int_or_string=read.flag("x-kubernetes-int-or-string"),
-        preserves_unknown=read.flag("x-kubernetes-preserve-unknown-fields"),
+        preserves_unknown=read.flag(_PRESERVE),
         is_embedded=read.flag("x-kubernetes-embedded-resource"),
         list_type=list_type,
         list_keys=tuple(read.list_of("x-kubernetes-list-map-keys", str)),
