@@ -129,10 +129,16 @@ class Chain:
         self._check_writer()
         return self._swap(self._next(self.head, reserved_rev=reserved_rev), op="confirm")
 
-    def release(self) -> Head:
-        """Say in HEAD that this writer has ended; it may not write again without a new epoch."""
+    def release(self, *, last_rev: int | None = None) -> Head:
+        """Say in HEAD that this writer has ended; it may not write again without a new epoch.
+
+        `last_rev`: no revision above it was handed out, so the rest of the reservation is given
+        back and whoever comes next goes on right above it.
+        """
         self._check_writer()
         new = msgspec.structs.replace(self._next(self.head, reserved_rev=0), released=True)
+        if last_rev is not None:
+            new = msgspec.structs.replace(new, reserved_rev=max(new.rev, last_rev))
         head = self._swap(new, op="release")
         self._is_writer = False
         return head

@@ -48,8 +48,10 @@ _log = structlog.get_logger("hub.backup")
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
 
-RESERVE = 10_000_000
-"""Revisions reserved ahead in HEAD: 3,000 clusters use them up in two days without a bucket."""
+RESERVE = 100_000_000
+"""Revisions reserved ahead in HEAD: 3,000 clusters use them up in three weeks without a bucket."""
+_UNDER_WAY = 10_000
+"""More writes than can still be on their way to the committer when the hub stops."""
 REPEATED = (RemoteError, ChainMoved, OSError)
 """What the next attempt may not meet again; anything else ends the hub."""
 START_KINDS = {Create: "empty", Continue: "continue", TakeClaim: "restored"}
@@ -228,7 +230,8 @@ class Backup:
         try:
             if self._chain is not None and self._is_writer and self._end is None:
                 await self._ship_what_is_due()
-                head: Head = await self._in_worker(self._chain.release)
+                last = self._store.revision + _UNDER_WAY
+                head: Head = await self._in_worker(self._chain.release, last_rev=last)
                 _log.info("prefix_released", epoch=head.epoch, rev=head.rev)
         except REPEATED as error:
             _log.warning("final_segment_failed", problem=str(error), unshipped=self._unshipped())

@@ -101,8 +101,9 @@ class FakeBucket:
         self._do("confirm")
         return self.head
 
-    def release(self) -> Head:
+    def release(self, *, last_rev: int) -> Head:
         self._do("release")
+        self.reserved = last_rev
         return self.head
 
     def ship(self, kind: str) -> Shipped | None:

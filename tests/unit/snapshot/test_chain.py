@@ -163,6 +163,13 @@ def test_a_released_prefix_says_so_and_takes_no_more(chain: Chain, cut: Cutter) 
     assert not chain.take_epoch(again, hub_id=HUB_ID, writer=writer(), reserved_rev=0).released
 
 
+def test_a_release_gives_the_rest_of_the_reservation_back(chain: Chain, cut: Cutter) -> None:
+    take(chain)
+    head = cut.commit(chain, Kind.FULL)
+    chain.confirm(reserved_rev=head.rev + 5000)
+    assert chain.release(last_rev=head.rev + 7).reserved_rev == head.rev + 7
+
+
 @pytest.mark.parametrize("what", ["HEAD", ".hs"])
 def test_a_lost_request_is_recoverable_and_changes_nothing(
     chain: Chain, flaky: FlakyRemote, cut: Cutter, what: str
