@@ -8,7 +8,7 @@ Every write is optimistic: read, compute, commit expecting the revision that was
 write got in between and the caller named no resourceVersion, it is computed again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -58,6 +58,9 @@ from hub.store import (
 )
 
 Change: TypeAlias = Callable[[Obj], Obj | None]
+Companions: TypeAlias = Callable[[Obj], Sequence[tuple[Kind, Obj]]]
+"""Returns what a new object never is without."""
+
 SYSTEM = User("system:hublet", ("system:masters",))
 _ATTEMPTS = 16
 _GENERATED_NAME_ATTEMPTS = 8
@@ -97,6 +100,7 @@ class Engine:
         self.store, self.catalog, self.clock = store, catalog, clock
         self.watches = WatchHub(catalog.by_id)
         self._admissions: dict[str, list[Admission]] = {}
+        self._companions: dict[str, Companions] = {}
         self._namespaces = catalog.find("", "v1", "namespaces")
         self._label_indexes: dict[tuple[str, str], LabelIndex] = {}
         for kind in catalog:
@@ -109,6 +113,10 @@ class Engine:
     def admit(self, kind: Kind, admission: Admission) -> None:
         """Run `admission` on every create and update of `kind`."""
         self._admissions.setdefault(kind.id, []).append(admission)
+
+    def accompany(self, kind: Kind, companions: Companions) -> None:
+        """Store what `companions` returns for each new object of `kind`, in the same commit."""
+        self._companions[kind.id] = companions
 
     # ---------------------------------------------------------------- reading
 
@@ -178,12 +186,25 @@ class Engine:
                 meta["name"] = generate_name(prefix, self.clock.token)
             ready = self._prepare_create(kind, new, call)
             try:
-                return await self._write(kind, Op.CREATE, ready, None, call)
+                return await self._write(
+                    kind, Op.CREATE, ready, None, call, beside=self._beside(kind, ready)
+                )
             except Exists as error:
                 if not prefix or attempt == _GENERATED_NAME_ATTEMPTS - 1:
                     name = str(meta["name"])
                     raise already_exists(served.resource, name) from error
         raise AssertionError("the loop above returns or raises")
+
+    def _beside(self, kind: Kind, obj: Obj) -> list[Write]:
+        """Return the writes of a new object's companions that are not there yet."""
+        companions = self._companions.get(kind.id)
+        writes = []
+        for other, companion in companions(obj) if companions is not None else ():
+            ready = self._prepare_create(other, companion, SYSTEM_CALL)
+            write = _write_of(other, Op.CREATE, ready, None)
+            if self.store.get(write.key) is None:
+                writes.append(write)
+        return writes
 
     def _prepare_create(self, kind: Kind, obj: Obj, call: Call) -> Obj:
         new = decode(encode(obj))
@@ -474,30 +495,27 @@ class Engine:
     # ---------------------------------------------------------------- storing
 
     async def _write(
-        self, kind: Kind, op: Op, obj: Obj, expect: Revision | None, call: Call
+        self,
+        kind: Kind,
+        op: Op,
+        obj: Obj,
+        expect: Revision | None,
+        call: Call,
+        *,
+        beside: Sequence[Write] = (),
     ) -> Obj:
-        """Commit `obj`; return it with the revision it got."""
-        meta = meta_of(obj)
-        key = encode_key(kind.id, str(meta.get("namespace") or ""), str(meta["name"]))
-        write = Write(
-            op=op,
-            key=key,
-            draft=_draft(obj),
-            index=objects.index_of(kind, obj),
-            expect=expect,
-            sealed=kind.is_sealed,
-            volatile=kind.is_volatile,
-        )
+        """Commit `obj`, and `beside` with it; return it with the revision it got."""
+        write = _write_of(kind, op, obj, expect)
         if call.is_dry_run:
-            self._rehearse(op, key, obj)
+            self._rehearse(op, write.key, obj)
             return obj
         try:
-            (revision,) = await self.store.commit(write)
+            revision = (await self.store.commit(write, *beside))[0]
         except (Exists, Conflict, NotFound):
             raise
         except StoreError as error:
             raise checks.as_api_error(error) from error
-        meta["resourceVersion"] = str(revision)
+        meta_of(obj)["resourceVersion"] = str(revision)
         return obj
 
     def _rehearse(self, op: Op, key: Key, obj: Obj) -> None:
@@ -515,3 +533,16 @@ def _served(served: Served | Kind) -> Served:
 def _draft(obj: Obj) -> Draft:
     head, tail = draft(obj)
     return Draft(head, tail)
+
+
+def _write_of(kind: Kind, op: Op, obj: Obj, expect: Revision | None) -> Write:
+    meta = meta_of(obj)
+    return Write(
+        op=op,
+        key=encode_key(kind.id, str(meta.get("namespace") or ""), str(meta["name"])),
+        draft=_draft(obj),
+        index=objects.index_of(kind, obj),
+        expect=expect,
+        sealed=kind.is_sealed,
+        volatile=kind.is_volatile,
+    )
