@@ -110,18 +110,23 @@ async def _work(name: str, queue: Queue, reconcile: Reconcile) -> None:
         key = await queue.take()
         try:
             again = await reconcile(key)
-        except ApiError as error:
-            # conflicts and races are daily bread: another look settles them
+        except Exception as error:  # noqa: BLE001  a task's top level: one key must not stop the rest
             delay = queue.retry(key)
-            _log.debug(
-                "reconcile_retried", controller=name, key=key, reason=error.reason, in_s=delay
-            )
-        except Exception:  # noqa: BLE001  a task's top level: one key must not stop the controller
-            delay = queue.retry(key)
-            _log.exception("reconcile_failed", controller=name, key=key, retry_in_s=delay)
+            if is_refusal(error):
+                # conflicts and races are daily bread: another look settles them
+                _log.debug("reconcile_retried", controller=name, key=key, problem=str(error))
+            else:
+                _log.exception("reconcile_failed", controller=name, key=key, retry_in_s=delay)
         else:
             queue.forget(key)
             if again is not None:
                 queue.add_after(key, again)
         finally:
             queue.done(key)
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether nothing but API errors went wrong, alone or together in a task group."""
+    if isinstance(error, ExceptionGroup):
+        return error.split(ApiError)[1] is None
+    return isinstance(error, ApiError)

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 import structlog
 
-from hub.meta.errors import unavailable
-from hub.registry.workqueue import Queue, drain
+from hub.meta.errors import bad_request, unavailable
+from hub.registry.workqueue import Queue, drain, is_refusal
 from tests.unit.registry.given import VirtualLoop
 
 
@@ -164,3 +164,11 @@ def test_a_key_comes_again_when_its_work_asks_for_it() -> None:
         assert [round(b - a) for a, b in itertools.pairwise(runs)] == [10, 10, 10]
 
     virtually(test)
+
+
+def test_a_group_of_refusals_is_a_refusal_and_one_bug_in_it_makes_it_a_bug() -> None:
+    refusals = [bad_request("a"), bad_request("b")]
+    assert is_refusal(refusals[0])
+    assert is_refusal(ExceptionGroup("two", refusals))
+    assert not is_refusal(ExceptionGroup("mixed", [*refusals, KeyError("x")]))
+    assert not is_refusal(KeyError("x"))
