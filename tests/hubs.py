@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -48,8 +48,19 @@ class Answer:
 class Api:
     """One identity's way to a hub: HTTP/2, client certificate or bearer token."""
 
-    def __init__(self, client: Client, *, token: str = "") -> None:
-        self._client, self._token = client, token
+    def __init__(
+        self, client: Client, *, token: str = "", headers: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        self._client, self._token, self._headers = client, token, tuple(headers)
+
+    def acting_as(self, user: str, *groups: str, extra: Sequence[tuple[str, str]] = ()) -> "Api":
+        """The same connection, asking to be somebody else; it needs no closing."""
+        named = [("impersonate-user", user), *(("impersonate-group", group) for group in groups)]
+        return self.with_headers(*named, *extra)
+
+    def with_headers(self, *headers: tuple[str, str]) -> "Api":
+        """The same connection, with more headers on every request; it needs no closing."""
+        return Api(self._client, token=self._token, headers=(*self._headers, *headers))
 
     @classmethod
     def from_kubeconfig(cls, path: Path) -> Self:
@@ -89,7 +100,7 @@ class Api:
         accept: str = "application/json",
     ) -> Answer:
         """Send one request and return the answer, whatever its status."""
-        headers = [("accept", accept)]
+        headers = [("accept", accept), *self._headers]
         if self._token:
             headers.append(("authorization", f"Bearer {self._token}"))
         data = body if isinstance(body, bytes) else b"" if body is None else encode(body)
@@ -119,7 +130,7 @@ class Api:
     @contextlib.asynccontextmanager
     async def watch(self, path: str) -> AsyncIterator["Watch"]:
         """Open a watch (the path carries its query)."""
-        headers = [("accept", "application/json")]
+        headers = [("accept", "application/json"), *self._headers]
         if self._token:
             headers.append(("authorization", f"Bearer {self._token}"))
         async with self._client.stream("GET", path, headers) as stream:

@@ -28,8 +28,9 @@ class Peer:
 class Request:
     """One request, complete: the body is read up to the transport's limit before the handler runs.
 
-    `headers` has lower-case names; repeated headers are joined with ", ". `target` is path and
-    query as sent. `is_too_large`: the body was over the limit and is left out; answer 413.
+    `headers` has lower-case names; repeated headers are joined with ", ", those of impersonation
+    with a line feed. `target` is path and query as sent. `is_too_large`: the body was over the
+    limit and is left out; answer 413.
     """
 
     method: str

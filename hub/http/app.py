@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import structlog
 
 from hub.auth.authenticate import Authenticator
+from hub.auth.impersonation import impersonate, is_impersonating
 from hub.auth.rbac import Authorizer
 from hub.auth.tokens import ServiceAccountTokens
 from hub.auth.user import User
@@ -18,7 +19,6 @@ from hub.clock import Clock
 from hub.http.api import Request, Responder
 from hub.http.discovery import Discovery
 from hub.http.health import Health
-from hub.http.impersonate import impersonate
 from hub.http.info import RequestInfo, parse_request
 from hub.http.reply import Reply, headers
 from hub.http.verbs import Verbs
@@ -90,7 +90,8 @@ class Api:
             authorization=request.headers.get("authorization"),
             now=services.clock.now(),
         )
-        user = impersonate(user, request.headers, services.authorizer)
+        if is_impersonating(request.headers):
+            user = impersonate(user, request.headers, services.authorizer)
         info = parse_request(request.method, request.target)
         self._authorize(user, info)
         if request.is_too_large or len(request.body) > MAX_BODY_BYTES:

@@ -1,7 +1,8 @@
 """Header fields between the wire and ours, for every codec.
 
 Wire: latin-1 bytes in order, names in any case. Ours: a dict with lower-case names, repeated fields
-joined with ", " (cookies with "; "). Outgoing fields are checked for line breaks, so that no value
+joined with ", " (cookies with "; ", impersonation's with a line feed: a group's name may hold a
+comma). Outgoing fields are checked for line breaks, so that no value
 can start a field of its own.
 """
 
@@ -39,7 +40,13 @@ def add_field(fields: dict[str, str], name: str, value: str) -> None:
     if earlier is None:
         fields[name] = value
     else:
-        fields[name] = f"{earlier}{'; ' if name == 'cookie' else ', '}{value}"
+        fields[name] = f"{earlier}{_separator(name)}{value}"
+
+
+def _separator(name: str) -> str:
+    if name == "cookie":
+        return "; "
+    return "\n" if name.startswith("impersonate-") else ", "
 
 
 def check_fields(headers: HeaderList) -> None:
