@@ -8,6 +8,7 @@ Mirrors ``ValidateCustomResourceDefinitionOpenAPISchema`` of apiextensions-apise
 ['s.type', 's.uniqueItems']
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,12 +16,18 @@ from typing import Any
 from hub.meta.causes import forbidden_field, required
 from hub.meta.errors import Cause
 from hub.meta.schema.gotext import quote, show
-from hub.meta.schema.structural import Schema
+from hub.meta.schema.structural import Schema, Traits
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _META = ("metadata", "kind", "apiVersion")
 _LIST_TYPES = ("atomic", "set", "map")
 _MAP_TYPES = ("atomic", "granular")
+_STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]")
+_ROOT_KEYWORDS = (
+    "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength "
+    "MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties "
+    "ExternalDocs Example XPreserveUnknownFields XValidations"
+)
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 
 
@@ -42,9 +49,31 @@ def keyword_causes(schema: Schema, field: str, *, has_status: bool = False) -> l
             " subresource is enabled"
         )
         causes.append(field_invalid(f"{field}.type", schema.type, detail))
+    elif has_status and not _is_plain_root(schema):
+        detail = (
+            f"only [{_ROOT_KEYWORDS}] fields are allowed at the root of the schema if the status"
+            " subresource is enabled"
+        )
+        # kube prints the whole schema as its Go type
+        causes.append(field_invalid(field, {"type": schema.type}, detail))
     if schema.nullable:
         causes.append(forbidden_field(f"{field}.nullable", "nullable cannot be true at the root"))
     return [*causes, *_node(schema, field, _Place(is_root=True))]
+
+
+def _is_plain_root(schema: Schema) -> bool:
+    """Whether the rules of the status can be told from those of the rest."""
+    rules, traits = schema.rules, schema.traits
+    is_plain = not any(True for _ in schema.nested())
+    return (
+        is_plain
+        and not (rules.enum or schema.nullable)
+        and schema.default is None
+        and schema.additional is None
+        and rules.max_properties is None
+        and rules.min_properties is None
+        and traits == Traits(preserves_unknown=traits.preserves_unknown, cel=traits.cel)
+    )
 
 
 def field_invalid(field: str, value: Any, detail: str) -> Cause:
@@ -72,7 +101,7 @@ def _node(schema: Schema, path: str, place: _Place) -> Iterator[Cause]:
     yield from _list_keys(schema, path)
     yield from _map_items(schema, path)
     for index, rule in enumerate(schema.traits.cel):
-        yield from _rule(rule, f"{path}.x-kubernetes-validations[{index}]")
+        yield from _rule(rule, schema, f"{path}.x-kubernetes-validations[{index}]")
 
 
 def _below(schema: Schema, path: str, place: _Place, *, is_root: bool) -> Iterator[Cause]:
@@ -104,7 +133,8 @@ def _standard(schema: Schema, path: str, place: _Place) -> Iterator[Cause]:
         if name == "items":
             yield forbidden_field(f"{path}.items", "items must be a schema object and not an array")
         elif name == "$schema":
-            yield field_invalid(path, "", "OpenAPIV3Schema 'schema' is not supported")
+            detail = "OpenAPIV3Schema 'schema' is not supported"
+            yield field_invalid(path.partition(".properties[")[0], "", detail)
         elif name.startswith("x-"):
             yield field_invalid(f"{path}.{name}", value=False, detail="must be true or undefined")
         else:
@@ -205,7 +235,7 @@ def _map_items(schema: Schema, path: str) -> Iterator[Cause]:
             yield forbidden_field(f"{at}.nullable", f"{reason} cannot be nullable")
 
 
-def _rule(rule: dict[str, Any], path: str) -> Iterator[Cause]:
+def _rule(rule: dict[str, Any], schema: Schema, path: str) -> Iterator[Cause]:
     """Check what surrounds a CEL expression; the expression itself is a later step's business."""
     text, message = str(rule.get("rule") or ""), str(rule.get("message") or "")
     expression, at = str(rule.get("messageExpression") or ""), str(rule.get("fieldPath") or "")
@@ -227,6 +257,22 @@ def _rule(rule: dict[str, Any], path: str) -> Iterator[Cause]:
         yield field_invalid(f"{path}.fieldPath", at, "must be non-empty if specified")
     if _has_newline(at):
         yield field_invalid(f"{path}.fieldPath", at, "must not contain line breaks")
+    if at and not _leads_somewhere(at, schema):
+        yield field_invalid(f"{path}.fieldPath", at, "must be a valid path")
+
+
+def _leads_somewhere(path: str, schema: Schema) -> bool:
+    """Whether ``.a['b']`` names fields of a schema all the way."""
+    node: Schema | None = schema
+    position = 0
+    while position < len(path):
+        step = _STEP.match(path, position)
+        if step is None or node is None:
+            return False
+        name = step[1] if step[1] is not None else step[2].replace("\\'", "'")
+        node = node.properties.get(name) if node.properties else node.item_of_map
+        position = step.end()
+    return node is not None
 
 
 def _has_newline(text: str) -> bool:

@@ -155,7 +155,7 @@ def parse(raw: Obj) -> Schema:
 
     :raises ApiError: 400 for a keyword whose value is of a wrong type, worded as Go's decoder does
     """
-    return _node(raw, "openAPIV3Schema")
+    return _node(raw, "spec.versions.schema.openAPIV3Schema")
 
 
 def _node(raw: Any, path: str) -> Schema:
@@ -275,7 +275,7 @@ class _Reader:
 
     def nodes_by_name(self, key: str) -> dict[str, Schema]:
         found = self.optional(key, dict, "map[string]JSONSchemaProps") or {}
-        return {name: _node(raw, f"{self.path}.{key}.{name}") for name, raw in found.items()}
+        return {name: _node(raw, f"{self.path}.{key}") for name, raw in found.items()}
 
 
 def _misfit(value: Any, path: str, go_type: str) -> ApiError:
