@@ -17,10 +17,11 @@ from hub.auth.tokens import ServiceAccountTokens
 from hub.auth.user import User
 from hub.clock import Clock
 from hub.http.api import Request, Responder
+from hub.http.coding import accepts_gzip
 from hub.http.discovery import Discovery
 from hub.http.health import Health
 from hub.http.info import RequestInfo, parse_request
-from hub.http.reply import Reply, headers
+from hub.http.reply import Reply
 from hub.http.verbs import Verbs
 from hub.http.watching import Watching
 from hub.meta import Obj
@@ -74,7 +75,8 @@ class Api:
     async def handle(self, request: Request, responder: Responder) -> None:
         """Answer one request."""
         audit_id = request.headers.get("audit-id") or self._services.clock.uid()
-        reply = Reply(responder, audit_id)
+        is_gzip = accepts_gzip(request.headers.get("accept-encoding"))
+        reply = Reply(responder, audit_id, accepts_gzip=is_gzip)
         try:
             await self._serve(request, reply)
         except ApiError as error:
@@ -133,12 +135,11 @@ class Api:
         document = self._discovery.find(info.path, request.headers.get("accept"))
         if document is None:
             return False
-        found = headers(reply.audit_id, document.content_type)
+        extra: list[tuple[str, str]] = []
         if document.etag:
-            found = [(n, v) for n, v in found if n != "cache-control"]
-            found += [("etag", document.etag), ("cache-control", "public"), ("vary", "accept")]
-            if request.headers.get("if-none-match") == document.etag:
-                reply.responder.respond(304, found, b"")
-                return True
-        reply.responder.respond(200, found, document.body)
+            extra = [("etag", document.etag), ("cache-control", "public"), ("vary", "accept")]
+        if document.etag and request.headers.get("if-none-match") == document.etag:
+            reply.send(304, b"", document.content_type, extra=extra)
+        else:
+            reply.send(200, document.body, document.content_type, extra=extra)
         return True

@@ -10,18 +10,21 @@ from collections.abc import Iterable, Iterator
 
 from hub.http.negotiate import Form
 from hub.http.render import ListMeta, Renderer
-from hub.http.reply import Reply
-from hub.meta.errors import bad_request, expired, resource_version_too_large
+from hub.http.reply import SLICE_BYTES, Reply, slices
+from hub.meta.errors import ApiError, expired, resource_version_too_large
 from hub.meta.requirement import Operator
 from hub.meta.selectors import LabelSelector
 from hub.registry.engine import Engine
 from hub.registry.kind import Kind, Served
-from hub.registry.options import ListOptions, decode_continue, encode_continue
+from hub.registry.options import NOW, ListOptions, bad_token, decode_continue, encode_continue
 from hub.store import (
+    Compacted,
+    FutureRevision,
     Index,
     Key,
     Match,
     Page,
+    Revision,
     Stored,
     decode_index,
     decode_key,
@@ -31,8 +34,14 @@ from hub.store import (
     prefix as key_prefix,
 )
 
-SLICE_BYTES = 256 * 1024
 _WAIT_FOR_REVISION_S = 3.0
+_EXPIRED_PAGE = (
+    "The provided continue parameter is too old to display a consistent list result. You can "
+    "start a new list without the continue parameter, or use the continue token in this response "
+    "to retrieve the remainder of the results. Continuing with the provided token results in an "
+    "inconsistent list - objects that were created, modified, or deleted between the time the "
+    "first chunk was returned and now may show up in the list."
+)
 
 
 def matcher(options: ListOptions) -> Match | None:
@@ -108,39 +117,62 @@ def read_page(
 ) -> tuple[Page, ListMeta]:
     """Return the entries to show and the list's metadata.
 
-    :raises ApiError: 400 for a continue token that is not ours, 410 for an exact revision that is
-        past
+    Later pages show the state at the first one's revision, whatever is written meanwhile.
+
+    :raises ApiError: 400 for a continue token that is not ours, 410 for a revision that the log no
+        longer reaches
     """
-    kind = served.kind
+    kind, start = served.kind, ""
     after: Key | None = None
-    first_revision = 0
+    revision = options.exact_revision
     if options.continue_token:
-        first_revision, start = decode_continue(options.continue_token)
-        space, _, name = start.partition("/")
-        try:
-            after = encode_key(kind.id, space, name)
-        except ValueError:
-            raise bad_request("continue key is not valid: list again without it") from None
+        revision, start = decode_continue(options.continue_token)
+        after = _key_after(kind, namespace, start)
     is_narrow = options.pinned_name or engine.candidates(kind, options.labels) is not None
-    if after is None and (is_narrow or not options.limit):
+    if not revision and after is None and (is_narrow or not options.limit):
         page = select(engine, kind, namespace, options)
     else:
-        page = engine.store.scan(
-            key_prefix(kind.id, namespace or None),
-            after=after,
-            limit=options.limit or None,
-            match=matcher(options),
-        )
-    if options.revision_match == "Exact" and options.revision != page.revision:
-        raise expired(
-            f"The provided resource version is too old: {options.revision} ({page.revision})"
-        )
-    revision = first_revision or page.revision
+        try:
+            page = engine.store.scan_at(
+                key_prefix(kind.id, namespace or None),
+                Revision(revision or engine.store.revision),
+                after=after,
+                limit=options.limit or None,
+                match=matcher(options),
+            )
+        except (Compacted, FutureRevision) as error:
+            raise _too_old(start) from error
     token = ""
     if page.has_more and page.entries:
-        _, space, name = decode_key(page.entries[-1].key)
-        token = encode_continue(revision, f"{space}/{name}")
-    return page, ListMeta(revision, token, page.remaining if token else None)
+        token = encode_continue(page.revision, _start_of(page.entries[-1].key, kind, namespace))
+    return page, ListMeta(page.revision, token, page.remaining if token else None)
+
+
+def _key_after(kind: Kind, namespace: str, start: str) -> Key:
+    """Return the last key that was shown; `start` is relative to the list's own prefix."""
+    space, name = namespace, start
+    if kind.is_namespaced and not namespace:
+        space, _, name = start.partition("/")
+    try:
+        return encode_key(kind.id, space if kind.is_namespaced else "", name)
+    except ValueError:
+        raise bad_token() from None
+
+
+def _start_of(key: Key, kind: Kind, namespace: str) -> str:
+    _, space, name = decode_key(key)
+    return f"{space}/{name}" if kind.is_namespaced and not namespace else name
+
+
+def _too_old(start: str) -> ApiError:
+    """Return the 410 with which a list that cannot go on is answered.
+
+    With the token in it the client may go on nevertheless, from the present: client-go's pager
+    and kubectl tell the two by it (k8s.io/apiserver/pkg/storage/etcd3/errors.go).
+    """
+    if not start:
+        return expired("The resourceVersion for the provided list is too old.")
+    return expired(_EXPIRED_PAGE, continue_token=encode_continue(NOW, start))
 
 
 async def answer_list(
@@ -156,25 +188,11 @@ async def answer_page(
     engine: Engine, renderer: Renderer, page: Page, meta: ListMeta, reply: Reply
 ) -> None:
     """Write entries as a list, in slices when they are many."""
-    if renderer.form is not Form.OBJECT:
-        documents = [engine.store.read(entry) for entry in page.entries]
-        reply.send(200, renderer.whole_list(documents, meta) + b"\n")
+    if renderer.form is Form.OBJECT:
+        await reply.pour(_slices(engine, renderer, page, meta))
         return
-    slices = _slices(engine, renderer, page, meta)
-    first = next(slices)
-    second = next(slices, None)
-    if second is None:
-        reply.send(200, first)
-        return
-    reply.stream()
-    reply.responder.write(first)
-    piece: bytes | None = second
-    while piece is not None and not reply.responder.is_closed:
-        if not reply.responder.write(piece):
-            await reply.responder.drain()
-        await asyncio.sleep(0)
-        piece = next(slices, None)
-    reply.responder.end()
+    documents = [engine.store.read(entry) for entry in page.entries]
+    await reply.pour(slices(renderer.whole_list(documents, meta) + b"\n"))
 
 
 def _slices(engine: Engine, renderer: Renderer, page: Page, meta: ListMeta) -> Iterator[bytes]:

@@ -12,9 +12,9 @@ import asyncio
 import random
 from collections.abc import Iterable
 
-from hub.http.listing import SLICE_BYTES, select, wait_for
+from hub.http.listing import select, wait_for
 from hub.http.render import Renderer
-from hub.http.reply import Reply
+from hub.http.reply import SLICE_BYTES, Reply
 from hub.meta.codec.json import encode
 from hub.meta.errors import ApiError, expired, resource_version_too_large
 from hub.registry.engine import Engine

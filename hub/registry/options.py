@@ -6,11 +6,12 @@ k8s.io/apiserver/pkg/storage (resourceVersion semantics).
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import msgspec
 
+from hub.meta.causes import forbidden_field, not_supported
 from hub.meta.errors import ApiError, Cause, bad_request, invalid
 from hub.meta.selectors import (
     FieldRequirement,
@@ -21,6 +22,7 @@ from hub.meta.selectors import (
 )
 from hub.registry.kind import Served
 
+_MATCH = "resourceVersionMatch"
 _MATCHES = ("NotOlderThan", "Exact")
 GENERIC_FIELDS = ("metadata.name", "metadata.namespace")
 
@@ -46,6 +48,16 @@ class ListOptions:
     def pinned_name(self) -> str:
         """Return the one name that the field selector allows, "" if it allows several."""
         return self.fields.pinned("metadata.name") or ""
+
+    @property
+    def exact_revision(self) -> int:
+        """Return the one revision that a list must show, 0 = the present.
+
+        A limit with a revision and no match means the same as Exact, for the sake of clients that
+        are older than the parameter (k8s.io/apiserver/pkg/storage, ValidateListOptions).
+        """
+        is_legacy = bool(self.limit and self.revision) and not self.revision_match
+        return self.revision or 0 if is_legacy or self.revision_match == "Exact" else 0
 
 
 def is_true(text: str | None) -> bool:
@@ -120,62 +132,47 @@ def _check_fields(fields: FieldSelector, served: Served) -> None:
         raise bad_request(f'"{field}" is not a known field selector: only {only}')
 
 
-def _problems(options: ListOptions, *, is_watch: bool) -> list[Cause]:
-    match = options.revision_match
-    causes: list[Cause] = []
-
-    def refuse(reason: str, field: str, message: str) -> None:
-        causes.append(Cause(reason, message, field))
-
-    if options.wants_initial_events is not None:
-        if not is_watch:
-            refuse(
-                "FieldValueForbidden",
-                "sendInitialEvents",
-                "Forbidden: sendInitialEvents is forbidden for list",
-            )
-        elif match != "NotOlderThan":
-            refuse(
-                "FieldValueForbidden",
-                "resourceVersionMatch",
-                "Forbidden: sendInitialEvents requires setting resourceVersionMatch to "
-                "NotOlderThan",
-            )
-        elif options.wants_initial_events and not options.wants_bookmarks:
-            refuse(
-                "FieldValueForbidden",
-                "allowWatchBookmarks",
-                "Forbidden: sendInitialEvents requires setting allowWatchBookmarks to true",
-            )
-        return causes
-    if not match:
-        return causes
+def _problems(options: ListOptions, *, is_watch: bool) -> Iterator[Cause]:
     if is_watch:
-        refuse(
-            "FieldValueForbidden",
-            "resourceVersionMatch",
-            "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents "
-            "is provided",
+        yield from _watch_problems(options)
+        return
+    match = options.revision_match
+    if match:
+        if options.revision is None:
+            yield forbidden_field(
+                _MATCH, f"{_MATCH} is forbidden unless resourceVersion is provided"
+            )
+        if options.continue_token:
+            yield forbidden_field(_MATCH, f"{_MATCH} is forbidden when continue is provided")
+        if match not in _MATCHES:
+            yield not_supported(_MATCH, match, ("Exact", "NotOlderThan", ""))
+        if match == "Exact" and options.revision == 0:
+            yield forbidden_field(_MATCH, f'{_MATCH} "exact" is forbidden for resourceVersion "0"')
+    if options.wants_initial_events is not None:
+        yield forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list")
+
+
+def _watch_problems(options: ListOptions) -> Iterator[Cause]:
+    match, initial = options.revision_match, options.wants_initial_events
+    if initial is not None and match != "NotOlderThan":
+        yield forbidden_field(
+            _MATCH, f"sendInitialEvents requires setting {_MATCH} to NotOlderThan"
         )
-    elif match not in _MATCHES:
-        refuse(
-            "FieldValueNotSupported",
-            "resourceVersionMatch",
-            f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""',
+    elif initial and not options.wants_bookmarks:
+        yield forbidden_field(
+            "allowWatchBookmarks",
+            "sendInitialEvents requires setting allowWatchBookmarks to true",
         )
-    elif options.revision is None:
-        refuse(
-            "FieldValueForbidden",
-            "resourceVersionMatch",
-            "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+    if not match:
+        return
+    if initial is None:
+        yield forbidden_field(
+            _MATCH, f"{_MATCH} is forbidden for watch unless sendInitialEvents is provided"
         )
-    elif match == "Exact" and options.revision == 0:
-        refuse(
-            "FieldValueForbidden",
-            "resourceVersionMatch",
-            'Forbidden: resourceVersionMatch "Exact" is forbidden for resourceVersion "0"',
-        )
-    return causes
+    if match != "NotOlderThan":
+        yield not_supported(_MATCH, match, ("NotOlderThan",))
+    if options.continue_token:
+        yield forbidden_field(_MATCH, f"{_MATCH} is forbidden when continue is provided")
 
 
 class _Token(msgspec.Struct, frozen=True):
@@ -184,14 +181,22 @@ class _Token(msgspec.Struct, frozen=True):
     start: str
 
 
+_LIST_VERSION = "meta.k8s.io/v1"
+NOW = -1
+"""As the revision of a token: go on with whatever is there, not with a state of the past."""
+
+
 def encode_continue(revision: int, start: str) -> str:
-    """Return the token with which a list goes on after `start` (a key's "namespace/name")."""
-    raw = msgspec.json.encode(_Token("hublet/v1", revision, start))
+    """Return the token with which a list goes on after `start`, in the form of kube-apiserver's.
+
+    `start` is a name, in a list over all namespaces "namespace/name".
+    """
+    raw = msgspec.json.encode(_Token(_LIST_VERSION, revision, f"{start}\0"))
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def decode_continue(token: str) -> tuple[int, str]:
-    """Return the revision of the first page and where to go on.
+    """Return the revision of the first page (0: the present) and where to go on.
 
     :raises ApiError: 400 when the token is not one of ours
     """
@@ -199,11 +204,12 @@ def decode_continue(token: str) -> tuple[int, str]:
         raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
         read = msgspec.json.decode(raw, type=_Token)
     except (binascii.Error, ValueError, msgspec.MsgspecError):
-        raise _bad_token() from None
-    if read.v != "hublet/v1" or read.rv <= 0 or not read.start.partition("/")[2]:
-        raise _bad_token()
-    return read.rv, read.start
+        raise bad_token() from None
+    if read.v != _LIST_VERSION or read.rv == 0 or len(read.start) < 2 or read.start[-1] != "\0":
+        raise bad_token()
+    return max(read.rv, 0), read.start[:-1]
 
 
-def _bad_token() -> ApiError:
-    return bad_request("continue key is not valid: list again without it")
+def bad_token() -> ApiError:
+    """Return the 400 for a continue token that means nothing here."""
+    return bad_request("invalid continue token: continue key is not valid: list again without it")

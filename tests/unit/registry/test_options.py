@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from hub.meta.errors import ApiError
 from hub.registry.options import (
+    NOW,
     ListOptions,
     decode_continue,
     encode_continue,
@@ -111,7 +112,7 @@ def test_a_watch_takes_no_match_without_initial_events() -> None:
 
 
 def test_a_token_comes_without_a_revision() -> None:
-    token = encode_continue(5, "ns/a")
+    token = encode_continue(5, "a")
     with pytest.raises(ApiError) as refused:
         parse({"continue": token, "resourceVersion": "5"})
     assert refused.value.code == 400
@@ -134,12 +135,50 @@ def test_a_name_is_pinned_by_selector_or_path() -> None:
     assert not both.fields.matches({"metadata.name": "b"})
 
 
-@given(st.integers(min_value=1, max_value=2**63), st.text(max_size=30), st.text(min_size=1))
-def test_a_token_reads_back(revision: int, namespace: str, name: str) -> None:
-    start = f"{namespace.replace('/', '')}/{name}"
+@given(st.integers(min_value=1, max_value=2**63), st.text(min_size=1))
+def test_a_token_reads_back(revision: int, start: str) -> None:
     token = encode_continue(revision, start)
     assert decode_continue(token) == (revision, start)
     assert set(token) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+def test_a_token_has_the_form_of_kube_apiservers() -> None:
+    recorded = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6ODM1LCJzdGFydCI6Im0zXHUwMDAwIn0"
+    assert encode_continue(835, "m3") == recorded
+    assert decode_continue(recorded) == (835, "m3")
+    now = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoibTNcdTAwMDAifQ"
+    assert encode_continue(NOW, "m3") == now
+    assert decode_continue(now) == (0, "m3")
+
+
+# rv, match, limit -> the one revision to show
+@pytest.mark.parametrize(
+    ("revision", "match", "limit", "exact"),
+    [
+        ("", "", "", 0),
+        ("", "", "5", 0),
+        ("0", "", "5", 0),
+        ("7", "", "", 0),
+        ("7", "", "5", 7),
+        ("7", "NotOlderThan", "5", 0),
+        ("7", "Exact", "", 7),
+        ("7", "Exact", "5", 7),
+    ],
+)
+def test_which_revision_a_list_must_show(revision: str, match: str, limit: str, exact: int) -> None:
+    query = {"resourceVersion": revision, "resourceVersionMatch": match, "limit": limit}
+    assert parse(query).exact_revision == exact
+
+
+def test_a_match_is_forbidden_with_a_token_and_every_fault_is_told() -> None:
+    query = {"continue": encode_continue(5, "a"), "resourceVersionMatch": "Nearly"}
+    with pytest.raises(ApiError) as refused:
+        parse(query)
+    assert [cause.message for cause in refused.value.causes] == [
+        "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+        "Forbidden: resourceVersionMatch is forbidden when continue is provided",
+        'Unsupported value: "Nearly": supported values: "Exact", "NotOlderThan", ""',
+    ]
 
 
 @given(st.text(max_size=60))
