@@ -320,6 +320,46 @@ async def test_custom_kinds_take_json_and_merge_patches_only(hub: InProcess, nam
     )
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/namespaces/{ns}/configmaps",
+        "/api/v1/namespaces/{ns}/secrets",
+        "/api/v1/namespaces/{ns}/serviceaccounts",
+        "/api/v1/namespaces/{ns}/events",
+        "/apis/events.k8s.io/v1/namespaces/{ns}/events",
+        "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases",
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/{ns}/roles",
+        "/api/v1/namespaces",
+    ],
+)
+async def test_no_malformed_patch_is_an_internal_error(
+    hub: InProcess, ns: str, name: str, path: str
+) -> None:
+    path = path.format(ns=ns)
+    target = f"{path}/{name}-x?dryRun=All"
+    await hub.admin.create(path, named(f"{name}-x"))
+    values: tuple[object, ...] = (None, "x", 1, [], {}, ["x"], [None], [[]], [{}], {"x": 1})
+    fields = ["data", "secrets", "rules", "spec", "status", "series", "metadata", "kind"]
+    fields += ["$patch", "$retainKeys", "$setElementOrder/secrets", "$deleteFromPrimitiveList/x"]
+    inner = ["finalizers", "ownerReferences", "labels", "name", "uid", "resourceVersion"]
+    inner += ["$setElementOrder/finalizers", "$deleteFromPrimitiveList/finalizers", "$patch"]
+    patches: list[Obj] = [{field: value} for field in fields for value in values]
+    patches += [{"metadata": {field: value}} for field in inner for value in values]
+    steps = [
+        [{"op": op, "path": f"/{field}", "from": "/metadata", "value": value}]
+        for op in ("add", "copy", "move", "remove")
+        for field in [*fields[:8], *(f"metadata/{i}" for i in inner)]
+        for value in (values if op == "add" else (None,))
+    ]
+    requests = [(p, STRATEGIC_PATCH) for p in patches] + [(s, JSON_PATCH) for s in steps]
+    for start in range(0, len(requests), 50):
+        batch = requests[start : start + 50]
+        answers = await asyncio.gather(*(send(hub, target, *request) for request in batch))
+        for request, answer in zip(batch, answers, strict=True):
+            assert answer.status in (200, 400, 409, 422), (request, answer.body)
+
+
 @pytest.mark.parametrize("content_type", APPLY_PATCHES)
 async def test_server_side_apply_is_refused_and_nothing_is_stored(
     hub: InProcess, ns: str, content_type: str

@@ -28,6 +28,9 @@ MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
 """How much JSON all copy operations of a patch may add."""
 
+MAX_MOVED_ITEMS = 200_000_000
+"""How many items of lists may make room for others; more would hold up everyone else."""
+
 _END = "-"
 _INDEX = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 
@@ -82,11 +85,11 @@ def _malformed(value: object, place: str) -> ApiError:
 class _Document:
     """The value being patched: its own copy, changed in place."""
 
-    __slots__ = ("_copied_bytes", "root")
+    __slots__ = ("_copied_bytes", "_moved_items", "root")
 
     def __init__(self, root: Any) -> None:
         self.root = root
-        self._copied_bytes = 0
+        self._copied_bytes = self._moved_items = 0
 
     def apply(self, position: int, operation: Obj) -> None:
         """Apply one operation.
@@ -161,6 +164,11 @@ class _Document:
             raise PatchError(f"there is nothing that could hold {pointer!r}")
         return parent, token
 
+    def _shift(self, items: int) -> None:
+        self._moved_items += items
+        if self._moved_items > MAX_MOVED_ITEMS:
+            raise PatchError(f"more than {MAX_MOVED_ITEMS} items of lists would be moved")
+
     def _put(self, operation: Obj, value: object) -> None:
         parent, token = self._find(operation, "path")
         if isinstance(parent, dict):
@@ -168,12 +176,16 @@ class _Document:
         elif token == _END:
             parent.append(value)
         else:
-            parent.insert(_index(token, len(parent) + 1), value)
+            index = _index(token, len(parent) + 1)
+            self._shift(len(parent) - index)
+            parent.insert(index, value)
 
     def _take(self, operation: Obj, name: str) -> object:
         parent, token = self._find(operation, name)
         if isinstance(parent, list):
-            return parent.pop(_index(token, len(parent)))
+            index = _index(token, len(parent))
+            self._shift(len(parent) - index)
+            return parent.pop(index)
         if token not in parent:
             raise PatchError(f"there is no member {token!r}")
         return parent.pop(token)

@@ -24,6 +24,8 @@ def identity(item: Any, key: str) -> object:
     if key and key not in item:
         raise bad_request(f"map: {_show(item)} does not contain declared merge key: {key}")
     value = item[key] if key else item
+    if isinstance(value, str):  # nearly always; apart from the rest, in which 1 == True
+        return value
     return (type(value), encode(value) if isinstance(value, dict | list) else value)
 
 
@@ -53,20 +55,20 @@ def check_order(items: list[Any], order: list[Any], key: str) -> None:
 def arrange(items: list[Any], order: list[Any], before: list[Any], key: str) -> list[Any]:
     """Return `items`: those in `order` as it says, the rest as they stood in `before`."""
     asked_rank, old_rank = ranks(order, key), ranks(before, key)
-    asked = [i for i in items if identity(i, key) in asked_rank]
-    asked.sort(key=lambda i: asked_rank[identity(i, key)])
-    rest = [i for i in items if identity(i, key) not in asked_rank]
-    rest.sort(key=lambda i: old_rank.get(identity(i, key), len(old_rank)))
+    known = [(identity(item, key), item) for item in items]
+    asked = sorted((k for k in known if k[0] in asked_rank), key=lambda k: asked_rank[k[0]])
+    last = len(old_rank)
+    rest = [(old_rank.get(k[0], last), k[1]) for k in known if k[0] not in asked_rank]
+    rest.sort(key=lambda r: r[0])
     found: list[Any] = []
-    waiting = iter(rest)
-    other = next(waiting, None)
-    for item in asked:
-        rank = old_rank.get(identity(item, key), -1)
-        while other is not None and old_rank.get(identity(other, key), rank) < rank:
-            found.append(other)
-            other = next(waiting, None)
+    waiting = 0
+    for name, item in asked:
+        rank = old_rank.get(name, -1)
+        while waiting < len(rest) and rest[waiting][0] < rank:
+            found.append(rest[waiting][1])
+            waiting += 1
         found.append(item)
-    return found if other is None else [*found, other, *waiting]
+    return [*found, *(r[1] for r in rest[waiting:])]
 
 
 def ranks(items: list[Any], key: str) -> dict[object, int]:

@@ -21,7 +21,7 @@ from typing import Any
 
 from hub.meta import Obj
 from hub.meta.codec.json import encode
-from hub.meta.errors import bad_request
+from hub.meta.errors import bad_request, too_large
 from hub.meta.patch.merge import go_kind
 from hub.meta.patch.order import arrange, check_items, check_order, identity, ranks
 from hub.meta.patch.schema import PatchSchema
@@ -29,13 +29,15 @@ from hub.meta.patch.schema import PatchSchema
 _MARK, _RETAIN = "$patch", "$retainKeys"
 _ORDER, _DELETE = "$setElementOrder", "$deleteFromPrimitiveList"
 _ABSENT = object()
+MAX_ITEMS = 20_000
+"""How many items a patch may name of one merged list; merging more would hold up everyone else."""
 
 
 def strategic_patch(target: Obj, patch: object, schema: PatchSchema) -> Obj:
     """Return `target` with `patch` merged in, lists as `schema` says.
 
-    Raises an ApiError: 400 for a patch that is no object or whose directives make no sense, 422 for
-    lists of lists where items are to be merged.
+    Raises an ApiError: 400 for a patch that is no object or whose directives make no sense, 413 for
+    too many items, 422 for lists of lists where items are to be merged.
     """
     if not isinstance(patch, dict):
         raise bad_request(
@@ -147,6 +149,10 @@ def _list(
 ) -> object:
     """Return a merged list; `new` is `_ABSENT` when the patch has nothing but an order for it."""
     key, below = schema.lists[name], schema.under(name)
+    if len(order or ()) + (0 if new is _ABSENT else len(new)) > MAX_ITEMS:
+        raise too_large(
+            f"Request entity is too large: a patch may merge at most {MAX_ITEMS} items into {name}"
+        )
     if order is not None:
         check_items(order, key)
         check_order([] if new is _ABSENT else new, order, key)

@@ -196,6 +196,16 @@ def test_ten_thousand_operations_are_taken_and_one_more_is_413() -> None:
     )
 
 
+def test_items_may_not_be_pushed_along_without_end() -> None:
+    step: Obj = {"op": "add", "path": "/a/0", "value": 1}
+    error = refusal({"a": [0] * 100_000}, [step] * 5000)
+    assert (error.code, "would be moved" in str(error.__cause__)) == (422, True)
+    taking: Obj = {"op": "remove", "path": "/a/0"}
+    assert refusal({"a": [0] * 100_000}, [taking] * 5000).code == 422
+    last: Obj = {"op": "remove", "path": "/a/-1"}
+    assert len(json_patch({"a": [0] * 100_000}, [last] * 5000)["a"]) == 95_000
+
+
 def test_copies_may_add_three_mebibytes_and_no_more() -> None:
     target = {"a": "x" * (1024 * 1024 - 2)}
     copies = [{"op": "copy", "from": "/a", "path": f"/{n}"} for n in range(3)]

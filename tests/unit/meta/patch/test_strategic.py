@@ -233,6 +233,16 @@ def test_lists_of_lists_are_kubes_422(name: str) -> None:
     )
 
 
+def test_more_items_than_can_be_merged_at_once_are_413() -> None:
+    many = [str(n) for n in range(20_001)]
+    assert len(strategic_patch({"set": many}, {"set": many[:20_000]}, SCHEMA)["set"]) == 20_001
+    assert strategic_patch({}, {"rules": many}, SCHEMA) == {"rules": many}
+    for patch in ({"set": many}, {"$setElementOrder/set": many}):
+        with pytest.raises(ApiError, match="at most 20000 items into set") as caught:
+            strategic_patch({}, patch, SCHEMA)
+        assert caught.value.code == 413
+
+
 def test_a_patch_that_is_no_object_or_too_deep_is_400() -> None:
     with pytest.raises(ApiError, match="cannot unmarshal array into Go value") as caught:
         strategic_patch({}, [1], SCHEMA)
