@@ -108,6 +108,18 @@ def verify_bootstrap_token(
     return User(f"system:bootstrap:{token.token_id}", _groups(_data(secret, "auth-extra-groups")))
 
 
+def token_life_s(secret: Obj, now: dt.datetime) -> float | None:
+    """Return for how many seconds a token's Secret is still good.
+
+    None = for ever; 0 or less = no longer, or its expiration cannot be read.
+    """
+    try:
+        text = _data(secret, "expiration").decode(errors="replace")
+        return (dt.datetime.fromisoformat(text) - now).total_seconds() if text else None
+    except (TokenError, ValueError, TypeError):  # TypeError: no time zone
+        return 0.0
+
+
 def _data(secret: Obj, key: str) -> bytes:
     try:
         return base64.b64decode((secret.get("data") or {}).get(key) or "", validate=True)

@@ -104,6 +104,11 @@ def sign_client_certificate(
     return encode_certificate(certificate).encode()
 
 
+def certificate_end(cert_pem: bytes) -> dt.datetime:
+    """Return until when the first certificate of a PEM text is valid; ValueError for none."""
+    return x509.load_pem_x509_certificate(cert_pem).not_valid_after_utc
+
+
 def mint_client(
     user: str,
     groups: Sequence[str],

@@ -18,7 +18,8 @@ import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from hub.auth.errors import TokenError
+from hub.auth.coverage import quote_list
+from hub.auth.errors import SpentTokenError, TokenError
 from hub.auth.keypair import load_private_key
 from hub.auth.user import (
     CREDENTIAL_ID,
@@ -140,10 +141,13 @@ class ServiceAccountTokens:
         wanted = tuple(audiences) or (self.issuer,)
         common = tuple(a for a in claims.audiences if a in wanted)
         if not common:
-            raise TokenError(f"token audiences {claims.audiences} do not include any of {wanted}")
+            raise SpentTokenError(
+                f"token audiences {quote_list(claims.audiences)} is invalid for the target "
+                f"audiences {quote_list(wanted)}"
+            )
         for ref in (claims.account, *claims.bound):
             if self._find_uid(ref.kind, ref.namespace, ref.name) != ref.uid:
-                raise TokenError(
+                raise SpentTokenError(
                     f"{ref.kind} {ref.namespace}/{ref.name} of the token is gone: ask for a new one"
                 )
         self._remember(digest, claims)
@@ -195,9 +199,9 @@ class ServiceAccountTokens:
 
     def _check_time(self, claims: _Claims, now_s: float) -> None:
         if now_s >= claims.expires_s:
-            raise TokenError("service account token has expired")
+            raise SpentTokenError("service account token has expired")
         if now_s + LEEWAY_S < claims.starts_s:
-            raise TokenError("service account token is not valid yet")
+            raise SpentTokenError("service account token is not valid yet")
 
     def _remember(self, digest: bytes, claims: _Claims) -> None:
         if digest not in self._cache and len(self._cache) >= MAX_CACHED:

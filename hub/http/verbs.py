@@ -19,7 +19,7 @@ from hub.http.listing import answer_list, wait_for
 from hub.http.negotiate import JSON, Form, choose_form
 from hub.http.render import Renderer
 from hub.http.reply import Reply
-from hub.http.reviews import review_access, review_self
+from hub.http.reviews import Reviewer
 from hub.meta import Obj
 from hub.meta.body import decode_body
 from hub.meta.causes import not_supported
@@ -123,6 +123,7 @@ class Verbs:
     def __init__(self, services: "Services") -> None:
         self._services = services
         self._engine = services.engine
+        self._reviewer = Reviewer(services.authenticator, services.authorizer)
         self._run: dict[str, Callable[[Ask], Awaitable[None]]] = {
             "get": self._get,
             "list": self._list,
@@ -183,22 +184,13 @@ class Verbs:
         renderer = ask.renderer()
         body = ask.body(accepts_protobuf=not served.kind.is_custom)
         if served.kind.is_virtual:
-            ask.reply.document(201, self._review(served, body, ask.user))
+            asked = checks.incoming(served, body, ask.namespace)
+            ask.reply.document(201, self._reviewer.answer(asked, ask.user, ask.clock.now()))
             return
         if served.kind.is_namespaced and not info.namespace:
             raise bad_request("an empty namespace may not be set during creation")
         obj = await self._engine.create(served, body, namespace=info.namespace, call=ask.call())
         ask.reply.send(201, renderer.one(obj) + b"\n")
-
-    def _review(self, served: Served, body: Obj, user: User) -> Obj:
-        asked = checks.incoming(served, body, "")
-        if served.kind.kind == "SelfSubjectReview":
-            return review_self(asked, user, self._services.clock.now())
-        if served.kind.kind == "SelfSubjectRulesReview":
-            namespace = str((asked.get("spec") or {}).get("namespace") or "")
-            rules = self._services.authorizer.rules_for(user, namespace)
-            return {**asked, "status": rules.review_status()}
-        return review_access(asked, user, self._services.authorizer)
 
     async def _update(self, ask: Ask) -> None:
         renderer = ask.renderer()
@@ -299,4 +291,4 @@ def _has_path(kind: Kind, info: RequestInfo) -> bool:
         return False
     if not kind.is_namespaced:
         return not info.namespace or kind.plural == "namespaces"
-    return bool(info.namespace) or not info.name
+    return bool(info.namespace) or not (info.name or kind.is_virtual)

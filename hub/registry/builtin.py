@@ -225,11 +225,20 @@ def _count(*fields: str) -> Printer:
     )
 
 
+_REQUIREMENTS: Shape = [{"key": str, "operator": str, "values": [str]}]
+_SELECTORS: dict[str, Shape] = {
+    name: {"rawSelector": str, "requirements": _REQUIREMENTS}
+    for name in ("fieldSelector", "labelSelector")
+}
+_TOKEN_REVIEW: dict[str, Shape] = {"spec": {"token": str, "audiences": [str]}}
 _REVIEW: dict[str, Shape] = {
     "spec": {
-        "resourceAttributes": dict.fromkeys(
-            ("namespace", "verb", "group", "version", "resource", "subresource", "name"), str
-        ),
+        "resourceAttributes": {
+            **dict.fromkeys(
+                ("namespace", "verb", "group", "version", "resource", "subresource", "name"), str
+            ),
+            **_SELECTORS,
+        },
         "nonResourceAttributes": {"path": str, "verb": str},
         "user": str,
         "groups": [str],
@@ -340,21 +349,27 @@ LEASE = Kind(
 )
 
 
-def _review(kind: str, group: str) -> Kind:
+def _review(
+    kind: str, group: str, shape: dict[str, Shape] = _REVIEW, *, is_namespaced: bool = False
+) -> Kind:
     return Kind(
         kind=kind,
         plural=f"{kind.lower()}s",
         singular=kind.lower(),
-        views=(View(group, "v1", shape=_REVIEW),),
-        is_namespaced=False,
+        views=(View(group, "v1", shape=shape),),
+        is_namespaced=is_namespaced,
         verbs=("create",),
         is_virtual=True,
     )
 
 
+TOKEN_REVIEW = _review("TokenReview", "authentication.k8s.io", _TOKEN_REVIEW)
 SELF_SUBJECT_REVIEW = _review("SelfSubjectReview", "authentication.k8s.io")
 SELF_ACCESS_REVIEW = _review("SelfSubjectAccessReview", "authorization.k8s.io")
 ACCESS_REVIEW = _review("SubjectAccessReview", "authorization.k8s.io")
+LOCAL_ACCESS_REVIEW = _review(
+    "LocalSubjectAccessReview", "authorization.k8s.io", is_namespaced=True
+)
 SELF_RULES_REVIEW = _review("SelfSubjectRulesReview", "authorization.k8s.io")
 
 BUILTIN = (
@@ -369,8 +384,10 @@ BUILTIN = (
     ROLE_BINDING,
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
+    TOKEN_REVIEW,
     SELF_SUBJECT_REVIEW,
     SELF_ACCESS_REVIEW,
     ACCESS_REVIEW,
+    LOCAL_ACCESS_REVIEW,
     SELF_RULES_REVIEW,
 )

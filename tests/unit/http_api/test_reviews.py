@@ -38,7 +38,7 @@ def test_a_review_asks_about_one_thing(spec: Obj) -> None:
         review_access(
             {"kind": "SelfSubjectAccessReview", "spec": spec}, User("u", ()), Authorizer()
         )
-    assert refused.value.code == 400
+    assert refused.value.code == 422
 
 
 def test_a_review_of_another_uses_that_ones_groups() -> None:
