@@ -27,8 +27,12 @@ from hub.backup.pace import PacePolicy
 from hub.backup.runner import Backup, open_backup
 from hub.clock import Clock
 from hub.config import Config
+from hub.controllers.csrcleaner import RequestCleaner
+from hub.controllers.defaults import NamespaceDefaults
+from hub.controllers.garbage import GarbageCollector
 from hub.controllers.namespace import NamespaceController
 from hub.controllers.signer import Signer
+from hub.controllers.tokencleaner import TokenCleaner
 from hub.fleet.admission import install_admission
 from hub.fleet.approval import Approver
 from hub.fleet.kinds import FLEET
@@ -57,6 +61,10 @@ _log = structlog.get_logger("hub.server")
 VERSION = "0.1.0"
 KUBERNETES_VERSION = ("1", "35")
 _STOP_GRACE_S = 5.0
+_HOLD_AFTER_RESTORE_S = 300.0
+"""How long nothing is deleted for what a restored state does not know (as long as a cluster's
+silence is taken for a gap).
+"""
 
 Task: TypeAlias = tuple[str, Callable[[], Coroutine[None, None, None]]]
 """A name and something that runs until it is cancelled."""
@@ -141,8 +149,14 @@ class _Hub:
     def _tasks(self, store: Store) -> tuple[Task, ...]:
         config, clock, engine = self._config, self._clock, self.engine
         approver = Approver(engine, self._authorizer, bootstrap_users=config.auto_approve_users)
+        hold_s = _HOLD_AFTER_RESTORE_S if self._backup.start_kind == "restored" else 0.0
+        defaults = NamespaceDefaults(engine, ca_pem=self._identity.serving_ca.cert_pem)
         return (
-            ("namespace", NamespaceController(engine, self._catalog).run),
+            ("namespace", NamespaceController(engine, self._catalog, hold_s=hold_s).run),
+            ("defaults", defaults.run),
+            ("garbage", GarbageCollector(engine, self._catalog, clock, hold_s=hold_s).run),
+            ("csr-cleaner", RequestCleaner(engine, clock, hold_s=hold_s).run),
+            ("token-cleaner", TokenCleaner(engine, clock).run),
             ("approval", approver.run),
             ("signer", Signer(engine, self._identity.client_ca, clock).run),
             ("registration", Registration(engine, clock, auto_accept=config.auto_accept).run),

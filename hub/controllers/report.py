@@ -1,0 +1,49 @@
+"""Events that the hub itself writes, for people who look with ``kubectl describe``."""
+
+from hub.meta import Obj
+from hub.meta.errors import ApiError
+from hub.meta.timestamp import format_time
+from hub.registry.engine import Engine
+from hub.registry.event import EVENT
+from hub.registry.kind import Kind
+from hub.registry.objects import meta_of
+
+_DEFAULT_NAMESPACE = "default"
+"""Where Events about cluster-scoped objects lie."""
+
+
+def reference_to(kind: Kind, obj: Obj) -> Obj:
+    """Return an ObjectReference to a stored object."""
+    meta = meta_of(obj)
+    found = {
+        "kind": kind.kind,
+        "namespace": meta.get("namespace"),
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "apiVersion": kind.storage.api_version,
+        "resourceVersion": meta.get("resourceVersion"),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+async def warn(engine: Engine, about: Obj, *, reason: str, message: str, component: str) -> None:
+    """Write a Warning about an object; one that cannot be written is not missed."""
+    now = format_time(engine.clock.now())
+    namespace = str(about.get("namespace") or _DEFAULT_NAMESPACE)
+    event = {
+        "metadata": {"name": f"{about['name']}.{engine.clock.token(8).hex()}"},
+        "involvedObject": about,
+        "reason": reason,
+        "message": message,
+        "source": {"component": component},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+        "type": "Warning",
+        "reportingComponent": component,
+    }
+    try:
+        await engine.create(EVENT, event, namespace=namespace)
+    except ApiError as error:
+        if error.code not in (403, 404, 409):  # the namespace is going, or gone
+            raise
