@@ -8,7 +8,7 @@ from tests.hubs import running_hub
 async def test_an_object_can_be_created_watched_and_deleted(tmp_path: Path) -> None:
     async with running_hub(tmp_path / "data") as hub:
         base = "/api/v1/namespaces/default/configmaps"
-        async with hub.admin.watch(f"{base}?watch=1") as watch:
+        async with hub.admin.watch(f"{base}?watch=1&fieldSelector=metadata.name%3Da") as watch:
             await hub.admin.create(base, {"metadata": {"name": "a"}, "data": {"x": "1"}})
             added = await watch.next()
             assert (added["type"], added["object"]["data"]) == ("ADDED", {"x": "1"})

@@ -14,7 +14,7 @@ from hub.registry.catalog import Catalog
 from hub.registry.engine import Engine
 from hub.store import Store
 from tests.hubs import InProcess, Watch, running_hub
-from tests.server.support import CLUSTERS, PARTIAL, TABLE, config_maps, named
+from tests.server.support import CLUSTERS, PARTIAL, ROOT_CA, TABLE, config_maps, named
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 WATCH_LIST = (
@@ -38,9 +38,10 @@ async def test_a_watch_without_a_revision_begins_with_what_is_there(
         await hub.admin.create(path, named(name))
     for query in ("watch=1", "watch=true&resourceVersion=0", "watch"):
         async with hub.admin.watch(f"{path}?{query}") as watch:
-            assert await take(watch, 2) == [("ADDED", "a"), ("ADDED", "b")]
+            start = [("ADDED", "a"), ("ADDED", "b"), ("ADDED", ROOT_CA)]
+            assert await take(watch, 3) == start
     async with hub.admin.watch(f"{path}?watch=1") as watch:
-        await take(watch, 2)
+        await take(watch, 3)
         await hub.admin.create(path, named("c"))
         await hub.admin.patch(f"{path}/c", {"data": {"x": "1"}})
         await hub.admin.call("DELETE", f"{path}/c")
@@ -80,7 +81,8 @@ async def test_a_watch_list_ends_its_start_with_a_bookmark(hub: InProcess, ns: s
     for name in "ab":
         made = await hub.admin.create(path, named(name))
     async with hub.admin.watch(f"{path}?{WATCH_LIST}") as watch:
-        assert await take(watch, 2) == [("ADDED", "a"), ("ADDED", "b")]
+        start = [("ADDED", "a"), ("ADDED", "b"), ("ADDED", ROOT_CA)]
+        assert await take(watch, 3) == start
         end = await watch.next()
         assert (end["type"], end["object"]["kind"], end["object"]["apiVersion"]) == (
             "BOOKMARK",
@@ -112,7 +114,7 @@ async def test_the_end_of_the_start_is_marked_in_every_form(
     path = f"{config_maps(ns)}?{WATCH_LIST}"
     async with hub.admin._client.stream("GET", path, [("accept", accept)]) as stream:
         watch = Watch(stream.status, aiter(stream))
-        added, end = await watch.next(), await watch.next()
+        added, _, end = [await watch.next() for _ in range(3)]
     assert (added["type"], end["type"]) == ("ADDED", "BOOKMARK")
     found = end["object"]
     if accept == TABLE:

@@ -257,6 +257,7 @@ async def test_a_namespace_waits_for_the_finalizers_of_others_too(hub: InProcess
         await watch.next()
         await hub.admin.call("DELETE", path)
         assert (await watch.next())["object"]["status"] == {"phase": "Terminating"}
+        assert (await watch.next())["object"]["spec"] == found["spec"]  # conditions only
         ending = (await watch.next())["object"]
         assert ending["spec"] == {"finalizers": ["example.com/x"]}
         assert (await hub.admin.get(config_maps(ns)))["items"] == []
