@@ -22,7 +22,11 @@ _TEXTS = (
 _NUMBERS = ("generation", "deletionGracePeriodSeconds")
 _MAPS = ("labels", "annotations")
 _LISTS = {"finalizers": str, "ownerReferences": dict, "managedFields": dict}
-_GO_TYPES = {str: "string", dict: "object", list: "array", int: "int64"}
+_OWNER = {
+    **dict.fromkeys(("apiVersion", "kind", "name", "uid"), str),
+    **dict.fromkeys(("controller", "blockOwnerDeletion"), bool),
+}
+_GO_TYPES = {bool: "bool", str: "string", dict: "object", list: "array", int: "int64"}
 
 
 def check_types(obj: Obj) -> None:
@@ -45,6 +49,9 @@ def check_types(obj: Obj) -> None:
         _check(metadata.get(field), list, f"metadata.{field}")
         for item in metadata.get(field) or ():
             _check(item, item_type, f"metadata.{field}", is_null_allowed=False)
+    for reference in metadata.get("ownerReferences") or ():
+        for field, field_type in _OWNER.items():
+            _check(reference.get(field), field_type, f"metadata.ownerReferences.{field}")
 
 
 def _check(value: object, wanted: type, path: str, *, is_null_allowed: bool = True) -> None:

@@ -19,6 +19,7 @@ from hub.meta.errors import (
 )
 from hub.meta.names import annotation_causes, label_causes
 from hub.meta.objectmeta import check_types
+from hub.meta.owners import finalizer_name_causes, owner_causes
 from hub.registry import objects
 from hub.registry.kind import Kind, Served
 from hub.registry.objects import meta_of
@@ -133,7 +134,7 @@ def check_name(obj: Obj, name: str) -> None:
 
 
 def metadata_causes(kind: Kind, obj: Obj) -> list[Cause]:
-    """Return what is wrong with name, labels and annotations."""
+    """Return what is wrong with name, labels, annotations, owner references and finalizers."""
     meta = meta_of(obj)
     name = meta.get("name") or ""
     if not name:
@@ -148,7 +149,9 @@ def metadata_causes(kind: Kind, obj: Obj) -> list[Cause]:
             text = f"may be no longer than {MAX_NAME} characters and not contain NUL"
             causes.append(invalid_value("metadata.name", name[:80], text))
     causes += label_causes(meta.get("labels") or {}, "metadata.labels")
-    return causes + annotation_causes(meta.get("annotations") or {}, "metadata.annotations")
+    causes += annotation_causes(meta.get("annotations") or {}, "metadata.annotations")
+    causes += owner_causes(meta.get("ownerReferences") or (), "metadata.ownerReferences")
+    return causes + finalizer_name_causes(meta.get("finalizers") or (), "metadata.finalizers")
 
 
 def finalizer_causes(new: Obj, old: Obj) -> list[Cause]:
