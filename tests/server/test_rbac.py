@@ -1,0 +1,401 @@
+"""Writing roles and bindings: who may, and what is refused.
+
+The texts are those of a real kube-apiserver for the same requests.
+"""
+
+import pytest
+import pytest_asyncio
+
+from hub.meta import Obj
+from tests.hubs import Api, InProcess
+from tests.server.support import RBAC, named
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+GROUP = "rbac.authorization.k8s.io"
+WRITER: Obj = {
+    "apiGroups": [GROUP],
+    "resources": ["roles", "rolebindings", "clusterroles", "clusterrolebindings"],
+    "verbs": ["create", "update", "patch", "get"],
+}
+PODS: Obj = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
+SECRETS: Obj = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+
+
+def user(name: str) -> Obj:
+    return {"kind": "User", "apiGroup": GROUP, "name": name}
+
+
+def binding(name: str, role: str, *subjects: Obj, kind: str = "ClusterRole") -> Obj:
+    return named(name, roleRef={"kind": kind, "name": role}, subjects=list(subjects))
+
+
+async def give(hub: InProcess, who: str, name: str, *rules: Obj) -> None:
+    """Bind a user to rules, cluster-wide."""
+    await hub.admin.create(f"{RBAC}/clusterroles", named(name, rules=list(rules)))
+    await hub.admin.create(f"{RBAC}/clusterrolebindings", binding(name, name, user(who)))
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def ann(hub: InProcess, name: str) -> Api:
+    """Somebody who may write roles and bindings, and holds little else."""
+    who = f"ann-{name}"
+    await give(hub, who, f"{name}-writer", WRITER, PODS)
+    return hub.admin.acting_as(who, "staff")
+
+
+def paths(ns: str) -> dict[str, str]:
+    local = f"{RBAC}/namespaces/{ns}"
+    return {
+        "roles": f"{local}/roles",
+        "rolebindings": f"{local}/rolebindings",
+        "clusterroles": f"{RBAC}/clusterroles",
+        "clusterrolebindings": f"{RBAC}/clusterrolebindings",
+    }
+
+
+async def refused(api: Api, path: str, body: Obj, *, method: str = "POST") -> Obj:
+    answer = await api.call(method, path, body)
+    assert answer.status == 403, answer.body
+    return answer.obj()
+
+
+def grant_text(resource: str, name: str, who: str, *rules: str) -> str:
+    return (
+        f'{resource}.{GROUP} "{name}" is forbidden: user "ann-{who}" '
+        '(groups=["staff" "system:authenticated"]) is attempting to grant RBAC permissions not '
+        "currently held:\n" + "\n".join(rules)
+    )
+
+
+# -------------------------------------------------------------------- escalation
+
+
+async def test_what_is_held_may_be_granted(ann: Api, ns: str) -> None:
+    at = paths(ns)
+    await ann.create(at["roles"], named("r", rules=[{**PODS, "verbs": ["list"]}]))
+    await ann.create(at["rolebindings"], binding("b", "r", user("x"), kind="Role"))
+    one = {**PODS, "resourceNames": ["a"]}
+    await ann.create(at["clusterroles"], named(f"{ns}-r", rules=[one]))
+    await ann.create(at["clusterrolebindings"], binding(f"{ns}-b", f"{ns}-r", user("x")))
+
+
+async def test_what_is_not_held_is_listed_in_the_refusal(ann: Api, name: str, ns: str) -> None:
+    rules = [
+        {
+            "apiGroups": ["", "apps"],
+            "resources": ["pods", "deployments"],
+            "verbs": ["get", "list", "watch"],
+        },
+        {**SECRETS, "resourceNames": ["a", "b"]},
+    ]
+    found = await refused(ann, paths(ns)["roles"], named("x", rules=rules))
+    assert found["message"] == grant_text(
+        "roles",
+        "x",
+        name,
+        '{APIGroups:[""], Resources:["deployments"], Verbs:["get" "list" "watch"]}',
+        '{APIGroups:[""], Resources:["pods"], Verbs:["watch"]}',
+        '{APIGroups:[""], Resources:["secrets"], ResourceNames:["a"], Verbs:["get"]}',
+        '{APIGroups:[""], Resources:["secrets"], ResourceNames:["b"], Verbs:["get"]}',
+        '{APIGroups:["apps"], Resources:["deployments"], Verbs:["get" "list" "watch"]}',
+        '{APIGroups:["apps"], Resources:["pods"], Verbs:["get" "list" "watch"]}',
+    )
+    assert found["details"] == {"name": "x", "group": GROUP, "kind": "roles"}
+    rules = [
+        {"nonResourceURLs": ["/metrics", '/x"y'], "verbs": ["get", "post"]},
+        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
+    ]
+    found = await refused(ann, paths(ns)["clusterroles"], named("x", rules=rules))
+    assert found["message"] == grant_text(
+        "clusterroles",
+        "x",
+        name,
+        '{APIGroups:["*"], Resources:["*"], Verbs:["*"]}',
+        '{NonResourceURLs:["/metrics"], Verbs:["get"]}',
+        '{NonResourceURLs:["/metrics"], Verbs:["post"]}',
+        '{NonResourceURLs:["/x\\"y"], Verbs:["get"]}',
+        '{NonResourceURLs:["/x\\"y"], Verbs:["post"]}',
+    )
+
+
+async def test_a_binding_grants_what_its_role_holds(ann: Api, name: str, ns: str) -> None:
+    for resource in ("rolebindings", "clusterrolebindings"):
+        found = await refused(ann, paths(ns)[resource], binding("x", "cluster-admin", user("x")))
+        assert found["message"] == grant_text(
+            resource,
+            "x",
+            name,
+            '{APIGroups:["*"], Resources:["*"], Verbs:["*"]}',
+            '{NonResourceURLs:["*"], Verbs:["*"]}',
+        )
+    for kind in ("ClusterRole", "Role"):
+        answer = await ann.call(
+            "POST", paths(ns)["rolebindings"], binding("x", f"{ns}-none", kind=kind)
+        )
+        assert answer.status == 404
+        assert answer.obj()["message"] == f'rolebindings.{GROUP} "{ns}-none" not found'
+
+
+async def test_an_update_may_not_grant_more_either(hub: InProcess, ann: Api, ns: str) -> None:
+    at = paths(ns)
+    role = await ann.create(at["roles"], named("r", rules=[PODS]))
+    await refused(ann, f"{at['roles']}/r", {**role, "rules": [SECRETS]}, method="PUT")
+    patch = await ann.call(
+        "PATCH",
+        f"{at['roles']}/r",
+        {"rules": [SECRETS]},
+        content_type="application/merge-patch+json",
+    )
+    assert patch.status == 403
+    dry = await ann.call("POST", f"{at['roles']}?dryRun=All", named("d", rules=[SECRETS]))
+    assert dry.status == 403
+    await hub.admin.create(at["roles"], named("strong", rules=[SECRETS]))
+    bound = await hub.admin.create(at["rolebindings"], binding("b", "strong", kind="Role"))
+    await refused(
+        ann, f"{at['rolebindings']}/b", {**bound, "subjects": [user("ann")]}, method="PUT"
+    )
+    assert (await hub.admin.get(f"{at['rolebindings']}/b")).get("subjects") == []
+
+
+async def test_the_collector_may_take_owners_and_finalizers_off_any_role(
+    hub: InProcess, ann: Api, ns: str
+) -> None:
+    path = f"{paths(ns)['roles']}/strong"
+    body = named("strong", rules=[SECRETS])
+    body["metadata"]["finalizers"] = ["example.com/hold"]
+    await hub.admin.create(paths(ns)["roles"], body)
+    await ann.patch(path, {"metadata": {"finalizers": None}})
+    label = {"metadata": {"labels": {"a": "b"}}}
+    answer = await ann.call("PATCH", path, label, content_type="application/merge-patch+json")
+    assert answer.status == 403
+
+
+async def test_escalate_and_bind_exempt_from_it(
+    hub: InProcess, ann: Api, name: str, ns: str
+) -> None:
+    at = paths(ns)
+    strong = named("strong", rules=[SECRETS])
+    await hub.admin.create(at["roles"], named("other", rules=[SECRETS]))
+    await refused(ann, at["roles"], strong)
+    rule = {"apiGroups": [GROUP], "resources": ["roles"], "verbs": ["escalate", "bind"]}
+    await hub.admin.create(at["roles"], named("boss", rules=[{**rule, "resourceNames": ["other"]}]))
+    boss = binding("boss", "boss", user(f"ann-{name}"), kind="Role")
+    await hub.admin.create(at["rolebindings"], boss)
+    # a right on names does not reach creations, and bind reaches no other role
+    await refused(ann, at["roles"], strong)
+    await ann.patch(f"{at['roles']}/other", {"rules": [{**SECRETS, "verbs": ["*"]}]})
+    await ann.create(at["rolebindings"], binding("b", "other", kind="Role"))
+    await hub.admin.patch(f"{at['roles']}/boss", {"rules": [rule]})
+    await ann.create(at["roles"], strong)
+    await ann.create(at["rolebindings"], binding("b2", "strong", kind="Role"))
+    # it holds in its own namespace only
+    await refused(ann, at["clusterroles"], strong)
+    await refused(ann, at["rolebindings"], binding("b3", "cluster-admin"))
+
+
+async def test_a_refusal_says_which_roles_it_missed(
+    hub: InProcess, ann: Api, name: str, ns: str
+) -> None:
+    who = user(f"ann-{name}")
+    await hub.admin.create(f"{RBAC}/clusterrolebindings", binding(f"{name}-1", f"{name}-gone", who))
+    rules = [{**PODS, "verbs": ["watch"]}]
+    found = await refused(ann, paths(ns)["roles"], named("x", rules=rules))
+    lacking = '{APIGroups:[""], Resources:["pods"], Verbs:["watch"]}; resolution errors: '
+    gone = f'roles.{GROUP} "{name}-gone" not found'
+    assert found["message"].endswith(f"\n{lacking}[{gone}]")
+    await hub.admin.create(
+        f"{RBAC}/namespaces/{ns}/rolebindings", binding("2", f"{name}-gone2", who)
+    )
+    found = await refused(ann, paths(ns)["roles"], named("x", rules=rules))
+    second = f'roles.{GROUP} "{name}-gone2" not found'
+    assert found["message"].endswith(f"\n{lacking}[[{gone}, {second}]]")
+
+
+async def test_rules_that_multiply_beyond_measure_are_refused_at_once(ann: Api, ns: str) -> None:
+    many = [f"x{number}" for number in range(2000)]
+    rule = {"apiGroups": many, "resources": many, "verbs": many}
+    found = await refused(ann, paths(ns)["roles"], named("x", rules=[rule]))
+    assert "more than 10000 single grants" in found["message"]
+
+
+# -------------------------------------------------------------------- validation
+
+UNKNOWN_VERB = "rules[0].verbs: Required value: verbs must contain at least one value"
+NO_GROUP = "rules[0].apiGroups: Required value: resource rules must supply at least one api group"
+NO_RESOURCE = "rules[0].resources: Required value: resource rules must supply at least one resource"
+LOCAL_URL = (
+    'rules[0].nonResourceURLs: Invalid value: ["/a","/b"]: '
+    "namespaced rules cannot apply to non-resource URLs"
+)
+BOTH = (
+    'rules[0].nonResourceURLs: Invalid value: ["/a","/b"]: '
+    "rules cannot apply to both regular resources and non-resource URLs"
+)
+SELECTORS = "aggregationRule.clusterRoleSelectors"
+BAD_SELECTOR = f"{SELECTORS}[0]: Invalid value: null: invalid label selector."
+URLS = ["/a", "/b"]
+
+
+def of_selector(**selector: object) -> Obj:
+    return {"aggregationRule": {"clusterRoleSelectors": [selector]}}
+
+
+def of_subject(**subject: str) -> Obj:
+    return {"roleRef": {"kind": "ClusterRole", "name": "view"}, "subjects": [subject]}
+
+
+@pytest.mark.parametrize(
+    ("resource", "body", "texts"),
+    [
+        ("roles", {"rules": [{"apiGroups": [""], "resources": ["pods"]}]}, [UNKNOWN_VERB]),
+        ("roles", {"rules": [{"resources": ["pods"], "verbs": ["get"]}]}, [NO_GROUP]),
+        ("roles", {"rules": [{"apiGroups": [""], "verbs": ["get"]}]}, [NO_RESOURCE]),
+        ("roles", {"rules": [{}]}, [UNKNOWN_VERB, NO_GROUP, NO_RESOURCE]),
+        ("roles", {"rules": [{"nonResourceURLs": URLS, "verbs": ["get"]}]}, [LOCAL_URL]),
+        (
+            "roles",
+            {"rules": [{"nonResourceURLs": URLS, "verbs": ["get"], "resources": ["a"]}]},
+            [LOCAL_URL, BOTH],
+        ),
+        (
+            "clusterroles",
+            {"rules": [{"nonResourceURLs": URLS, "resources": ["a"]}]},
+            [UNKNOWN_VERB, BOTH],
+        ),
+        (
+            "clusterroles",
+            {"aggregationRule": {}},
+            [
+                (
+                    f"{SELECTORS}: Required value: at least one clusterRoleSelector required if "
+                    "aggregationRule is non-nil"
+                )
+            ],
+        ),
+        (
+            "clusterroles",
+            of_selector(matchExpressions=[{"key": "a", "operator": "Foo"}]),
+            [
+                (
+                    f'{SELECTORS}[0].matchExpressions[0].operator: Invalid value: "Foo": '
+                    "not a valid selector operator"
+                ),
+                BAD_SELECTOR,
+            ],
+        ),
+        (
+            "clusterroles",
+            of_selector(matchExpressions=[{"key": "a", "operator": "In"}]),
+            [
+                (
+                    f"{SELECTORS}[0].matchExpressions[0].values: Required value: must be specified "
+                    "when `operator` is 'In' or 'NotIn'"
+                ),
+                BAD_SELECTOR,
+            ],
+        ),
+        (
+            "clusterroles",
+            of_selector(matchExpressions=[{"key": "a", "operator": "Exists", "values": ["x"]}]),
+            [
+                (
+                    f"{SELECTORS}[0].matchExpressions[0].values: Forbidden: may not be specified "
+                    "when `operator` is 'Exists' or 'DoesNotExist'"
+                ),
+                BAD_SELECTOR,
+            ],
+        ),
+        (
+            "rolebindings",
+            {},
+            [
+                'roleRef.kind: Unsupported value: "": supported values: "Role", "ClusterRole"',
+                "roleRef.name: Required value",
+            ],
+        ),
+        (
+            "rolebindings",
+            {"roleRef": {"apiGroup": "foo", "kind": "Role", "name": "x"}},
+            [f'roleRef.apiGroup: Unsupported value: "foo": supported values: "{GROUP}"'],
+        ),
+        (
+            "clusterrolebindings",
+            {"roleRef": {"kind": "Role", "name": "x"}},
+            ['roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"'],
+        ),
+        (
+            "rolebindings",
+            {"roleRef": {"kind": "Role", "name": "a/b%"}},
+            [
+                "roleRef.name: Invalid value: \"a/b%\": may not contain '/'",
+                "roleRef.name: Invalid value: \"a/b%\": may not contain '%'",
+            ],
+        ),
+        (
+            "rolebindings",
+            of_subject(name="x"),
+            [
+                (
+                    'subjects[0].kind: Unsupported value: "": supported values: "ServiceAccount", '
+                    '"User", "Group"'
+                )
+            ],
+        ),
+        ("rolebindings", of_subject(kind="User"), ["subjects[0].name: Required value"]),
+        (
+            "rolebindings",
+            of_subject(kind="Group", apiGroup="x", name="y"),
+            [f'subjects[0].apiGroup: Unsupported value: "x": supported values: "{GROUP}"'],
+        ),
+        (
+            "rolebindings",
+            of_subject(kind="ServiceAccount", name="a", apiGroup=GROUP),
+            [f'subjects[0].apiGroup: Unsupported value: "{GROUP}": supported values: ""'],
+        ),
+        (
+            "clusterrolebindings",
+            of_subject(kind="ServiceAccount", name="a"),
+            ["subjects[0].namespace: Required value"],
+        ),
+    ],
+)
+async def test_what_makes_no_sense_is_422(
+    hub: InProcess, ns: str, resource: str, body: Obj, texts: list[str]
+) -> None:
+    answer = await hub.admin.call("POST", paths(ns)[resource], named("x", **body))
+    assert answer.status == 422, answer.body
+    found = answer.obj()
+    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    assert found["message"].endswith(f' "x" is invalid: {joined}')
+    causes = [f"{cause['field']}: {cause['message']}" for cause in found["details"]["causes"]]
+    assert causes == texts
+
+
+async def test_what_is_unusual_and_makes_sense_is_taken(hub: InProcess, ns: str) -> None:
+    at = paths(ns)
+    for resource, body in (
+        ("rolebindings", of_subject(kind="ServiceAccount", name="a")),
+        ("rolebindings", of_subject(kind="User", name="a", namespace="x")),
+        ("clusterroles", of_selector()),
+        ("clusterroles", {}),
+        ("roles", {"rules": None}),
+    ):
+        await hub.admin.create(f"{at[resource]}?dryRun=All", named("x", **body))
+    # as the JSON of Go's type, which has no omitempty there
+    bare = await hub.admin.create(f"{at['roles']}?dryRun=All", named("x"))
+    assert "rules" in bare
+    assert bare["rules"] is None
+
+
+async def test_a_binding_keeps_its_role(hub: InProcess, ns: str) -> None:
+    path = paths(ns)["rolebindings"]
+    made = await hub.admin.create(path, binding("y", "view"))
+    made["roleRef"]["name"] = "edit"
+    answer = await hub.admin.call("PUT", f"{path}/y", made)
+    assert (answer.status, answer.obj()["message"]) == (
+        422,
+        (
+            f'RoleBinding.{GROUP} "y" is invalid: roleRef: Invalid value: '
+            f'{{"APIGroup":"{GROUP}","Kind":"ClusterRole","Name":"edit"}}: cannot change roleRef'
+        ),
+    )
