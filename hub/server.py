@@ -27,6 +27,7 @@ from hub.backup.pace import PacePolicy
 from hub.backup.runner import Backup, open_backup
 from hub.clock import Clock
 from hub.config import Config
+from hub.controllers.aggregation import RoleAggregator
 from hub.controllers.csrcleaner import RequestCleaner
 from hub.controllers.defaults import NamespaceDefaults
 from hub.controllers.garbage import GarbageCollector
@@ -152,6 +153,7 @@ class _Hub:
         hold_s = _HOLD_AFTER_RESTORE_S if self._backup.start_kind == "restored" else 0.0
         defaults = NamespaceDefaults(engine, ca_pem=self._identity.serving_ca.cert_pem)
         return (
+            ("aggregation", RoleAggregator(engine).run),
             ("namespace", NamespaceController(engine, self._catalog, hold_s=hold_s).run),
             ("defaults", defaults.run),
             ("garbage", GarbageCollector(engine, self._catalog, clock, hold_s=hold_s).run),

@@ -26,9 +26,14 @@ BOOTSTRAP_ACCOUNT = "agent-registration-bootstrap"
 _CLUSTER = "cluster.open-cluster-management.io"
 _HEALTH = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _DISCOVERY = ("/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", *_HEALTH)
+_AGGREGATE_LABEL = f"{API_GROUP}/aggregate-to-"
+_READ = ("get", "list", "watch")
+_WRITE = ("create", "delete", "deletecollection", "patch", "update")
 _DEFAULT_LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
-# kube's mark for objects that are brought back to their default at each start
-_DEFAULT_ANNOTATIONS = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
+AUTO_UPDATE = "rbac.authorization.kubernetes.io/autoupdate"
+"""kube's mark for objects that get back, at each start, what they lack; "false" leaves them alone.
+"""
+_DEFAULT_ANNOTATIONS = {AUTO_UPDATE: "true"}
 
 
 def default_objects() -> list[Obj]:
@@ -65,6 +70,7 @@ def default_objects() -> list[Obj]:
         ),
         *_default("system:service-account-issuer-discovery", [issuer], [_group(SERVICE_ACCOUNTS)]),
         *_default(BOOTSTRAP_ROLE, _bootstrap_rules(), _bootstrap_subjects()),
+        *_namespace_roles(),
     ]
 
 
@@ -129,6 +135,51 @@ def cluster_rbac(cluster: str, *, accepted: bool = True) -> list[Obj]:
     return [*objects, registration, work]
 
 
+def _namespace_roles() -> list[Obj]:
+    """Return view, edit and admin, to be bound in namespaces, and the roles they gather.
+
+    Other roles join by the same labels. What the hub does not serve is left out; Secrets are for
+    editors, as everywhere, and ManifestWorks for admins, since a work runs with the rights of the
+    work agent on the managed cluster.
+    """
+    addons, works = "addon.open-cluster-management.io", "work.open-cluster-management.io"
+    view = [
+        _rule("", ["configmaps", "events", "namespaces", "serviceaccounts"], _READ),
+        _rule("coordination.k8s.io", ["leases"], _READ),
+        _rule("events.k8s.io", ["events"], _READ),
+        _rule(addons, ["managedclusteraddons", "managedclusteraddons/status"], _READ),
+    ]
+    edit = [
+        _rule("", ["configmaps", "events", "secrets", "serviceaccounts"], _WRITE),
+        _rule("", ["secrets"], _READ),
+        _rule("", ["serviceaccounts"], ["impersonate"]),
+        _rule("", ["serviceaccounts/token"], ["create"]),
+        _rule("coordination.k8s.io", ["leases"], _WRITE),
+        _rule("events.k8s.io", ["events"], _WRITE),
+    ]
+    admin = [
+        _rule("authorization.k8s.io", ["localsubjectaccessreviews"], ["create"]),
+        _rule(API_GROUP, ["roles", "rolebindings"], [*_READ, *_WRITE]),
+        _rule(addons, ["managedclusteraddons"], _WRITE),
+        _rule(works, ["manifestworks"], [*_READ, *_WRITE]),
+        _rule(works, ["manifestworks/status"], _READ),
+    ]
+    objects: list[Obj] = []
+    for name, rules, above in (
+        ("admin", admin, ""),
+        ("edit", edit, "admin"),
+        ("view", view, "edit"),
+    ):
+        own = {f"{_AGGREGATE_LABEL}{name}": "true"}
+        labels = {f"{_AGGREGATE_LABEL}{above}": "true"} if above else {}
+        gathering = _role(name, (), labels=_DEFAULT_LABELS | labels)
+        del gathering["rules"]
+        gathering["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": own}]}
+        part = _role(f"system:aggregate-to-{name}", rules, labels=_DEFAULT_LABELS | own)
+        objects += [part, gathering]
+    return [_with_annotations(obj) for obj in objects]
+
+
 def _bootstrap_rules() -> list[Obj]:
     return [
         _rule("", ["configmaps"], ["get"]),
@@ -138,9 +189,10 @@ def _bootstrap_rules() -> list[Obj]:
             ["create", "get", "list", "watch"],
         ),
         _rule(_CLUSTER, ["managedclusters"], ["get", "list", "watch", "create", "update"]),
-        # admission puts a new cluster into the default set and asks for this right; upstream grants
-        # it for every set, so that whoever may register may also move clusters between sets
-        _rule(_CLUSTER, ["managedclustersets/join"], ["create"]) | {"resourceNames": ["default"]},
+        # as upstream: an agent may register straight into a set. It also means that whoever may
+        # register may move clusters between sets; an operator who minds narrows this rule (and
+        # marks the role with autoupdate "false")
+        _rule(_CLUSTER, ["managedclustersets/join"], ["create"]),
     ]
 
 
@@ -179,9 +231,12 @@ def _default(name: str, rules: list[Obj], subjects: list[Obj]) -> list[Obj]:
         _role(name, rules, labels=_DEFAULT_LABELS),
         _binding(name, name, subjects, labels=_DEFAULT_LABELS),
     ]
-    for obj in objects:
-        obj["metadata"]["annotations"] = dict(_DEFAULT_ANNOTATIONS)
-    return objects
+    return [_with_annotations(obj) for obj in objects]
+
+
+def _with_annotations(obj: Obj) -> Obj:
+    obj["metadata"]["annotations"] = dict(_DEFAULT_ANNOTATIONS)
+    return obj
 
 
 def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> Obj:

@@ -1,11 +1,11 @@
 """The objects every hub starts with: namespaces, RBAC, bootstrap ServiceAccount, cluster-info.
 
-Idempotent: what is there already is left alone, except roles and bindings marked ``autoupdate``,
-which are brought back to what this release ships
-(k8s.io/kubernetes/pkg/registry/rbac/rest/storage_rbac.go).
+Idempotent: what is there already is left alone, except that default roles and bindings get back
+what they lack (k8s.io/kubernetes/pkg/registry/rbac/rest/storage_rbac.go).
 """
 
 from hub.auth.bootstrap_policy import BOOTSTRAP_ACCOUNT, BOOTSTRAP_NAMESPACE, default_objects
+from hub.auth.reconcile import complete, has_other_role, is_left_alone
 from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.registry.builtin import CONFIG_MAP, NAMESPACE, SERVICE_ACCOUNT
@@ -54,15 +54,12 @@ async def _ensure_default(engine: Engine, obj: Obj) -> None:
     kind, meta = _RBAC[obj["kind"]], obj["metadata"]
     name, namespace = str(meta["name"]), str(meta.get("namespace") or "")
     present = engine.peek(kind, name, namespace)
+    if present is not None and is_left_alone(present):
+        return
+    if present is not None and has_other_role(present, obj):
+        await engine.delete(kind, name, namespace=namespace)
+        present = None
     if present is None:
         await ensure(engine, kind, obj)
-        return
-    fields = [f for f in ("rules", "subjects") if f in obj and present.get(f) != obj[f]]
-    if not fields:
-        return
-
-    def restore(current: Obj) -> None:
-        for field in fields:
-            current[field] = obj[field]
-
-    await engine.modify(kind, name, restore, namespace=namespace)
+    else:
+        await engine.modify(kind, name, lambda now: complete(now, obj), namespace=namespace)

@@ -3,11 +3,13 @@
 The texts are those of a real kube-apiserver for the same requests.
 """
 
+from pathlib import Path
+
 import pytest
 import pytest_asyncio
 
 from hub.meta import Obj
-from tests.hubs import Api, InProcess
+from tests.hubs import Api, InProcess, running_hub
 from tests.server.support import RBAC, named
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -399,3 +401,121 @@ async def test_a_binding_keeps_its_role(hub: InProcess, ns: str) -> None:
             f'{{"APIGroup":"{GROUP}","Kind":"ClusterRole","Name":"edit"}}: cannot change roleRef'
         ),
     )
+
+
+# -------------------------------------------------------------------- aggregation
+
+
+async def rules_of(hub: InProcess, name: str, expected: list[Obj]) -> None:
+    """Wait until a role has these rules."""
+    path = f"{RBAC}/clusterroles?fieldSelector=metadata.name%3D{name}&watch=1"
+    async with hub.admin.watch(path) as watch:
+        while (await watch.next())["object"].get("rules") != expected:
+            pass
+
+
+async def test_a_role_gathers_the_rules_of_those_it_chooses(hub: InProcess, name: str) -> None:
+    roles, label = f"{RBAC}/clusterroles", f"example.com/{name}"
+    selectors = [
+        {"matchLabels": {label: "b"}},
+        {"matchExpressions": [{"key": label, "operator": "In", "values": ["a", "b"]}]},
+    ]
+
+    def part(suffix: str, value: str, *rules: Obj) -> Obj:
+        body = named(f"{name}-{suffix}", rules=list(rules))
+        body["metadata"]["labels"] = {label: value}
+        return body
+
+    await hub.admin.create(roles, part("1", "a", PODS))
+    whole = named(name, aggregationRule={"clusterRoleSelectors": selectors}, rules=[WRITER])
+    # it does not choose itself
+    whole["metadata"]["labels"] = {label: "a"}
+    await hub.admin.create(roles, whole)
+    await rules_of(hub, name, [PODS])
+    await hub.admin.create(roles, part("2", "b", SECRETS, PODS))
+    await rules_of(hub, name, [SECRETS, PODS])
+    await hub.admin.patch(f"{roles}/{name}", {"rules": [WRITER]})
+    await rules_of(hub, name, [SECRETS, PODS])
+    await hub.admin.patch(f"{roles}/{name}-2", {"rules": [SECRETS]})
+    await hub.admin.patch(f"{roles}/{name}-1", {"metadata": {"labels": {label: "c"}}})
+    await rules_of(hub, name, [SECRETS])
+    await hub.admin.create(f"{RBAC}/clusterrolebindings", binding(name, name, user(name)))
+    reader = hub.admin.acting_as(name)
+    assert (await reader.call("GET", "/api/v1/namespaces/default/secrets/x")).status == 404
+    await hub.admin.call("DELETE", f"{roles}/{name}-2")
+    await rules_of(hub, name, [])
+    assert (await reader.call("GET", "/api/v1/namespaces/default/secrets/x")).status == 403
+
+
+async def test_a_start_gives_default_roles_back_what_they_lack(tmp_path: Path) -> None:
+    kept, given = f"{RBAC}/clusterroles/system:discovery", f"{RBAC}/clusterroles/system:basic-user"
+    bound = f"{RBAC}/clusterrolebindings/system:discovery"
+    async with running_hub(tmp_path / "data") as hub:
+        rules = (await hub.admin.get(given))["rules"]
+        subjects = (await hub.admin.get(bound))["subjects"]
+        mark = {"annotations": {"rbac.authorization.kubernetes.io/autoupdate": "false"}}
+        await hub.admin.patch(kept, {"rules": [PODS], "metadata": mark})
+        await hub.admin.patch(given, {"rules": [PODS, rules[0]]})
+        await hub.admin.patch(bound, {"subjects": [user("ann")]})
+    async with running_hub(tmp_path / "data") as hub:
+        assert (await hub.admin.get(kept))["rules"] == [PODS]
+        assert (await hub.admin.get(given))["rules"] == [PODS, *rules]
+        found = await hub.admin.get(bound)
+        assert found["subjects"] == [user("ann"), *subjects]
+        before = found["metadata"]["resourceVersion"]
+    async with running_hub(tmp_path / "data") as hub:
+        assert (await hub.admin.get(bound))["metadata"]["resourceVersion"] == before
+
+
+async def test_only_who_may_do_everything_writes_an_aggregation(
+    hub: InProcess, ann: Api, name: str
+) -> None:
+    body = named(
+        f"{name}-a", aggregationRule={"clusterRoleSelectors": [{"matchLabels": {name: "b"}}]}
+    )
+    path = f"{RBAC}/clusterroles"
+    found = await refused(ann, path, body)
+    assert found["message"] == (
+        f'clusterroles.{GROUP} "{name}-a" is forbidden: must have cluster-admin privileges to use '
+        "the aggregationRule"
+    )
+    made = await hub.admin.create(path, body)
+    made["metadata"]["labels"] = {"x": "y"}
+    del made["aggregationRule"]
+    await refused(ann, f"{path}/{name}-a", made, method="PUT")
+
+
+async def test_view_edit_and_admin_build_on_each_other(hub: InProcess, ns: str) -> None:
+    for level in ("view", "edit", "admin"):
+        body = binding(level, level, user(f"{ns}-{level}"))
+        await hub.admin.create(f"{RBAC}/namespaces/{ns}/rolebindings", body)
+
+    async def may(verb: str, resource: str, group: str = "") -> list[str]:
+        asked = {"verb": verb, "resource": resource, "group": group, "namespace": ns}
+        found = []
+        for level in ("view", "edit", "admin"):
+            spec = {"user": f"{ns}-{level}", "resourceAttributes": asked}
+            path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+            if (await hub.admin.create(path, {"spec": spec}))["status"]["allowed"]:
+                found.append(level)
+        return found
+
+    role = await hub.admin.get(f"{RBAC}/clusterroles/system:aggregate-to-view")
+    async with hub.admin.watch(
+        f"{RBAC}/clusterroles?fieldSelector=metadata.name%3Dadmin&watch=1"
+    ) as watch:
+        while role["rules"][0] not in ((await watch.next())["object"].get("rules") or []):
+            pass
+    assert await may("list", "configmaps") == ["view", "edit", "admin"]
+    assert await may("update", "configmaps") == ["edit", "admin"]
+    assert await may("get", "secrets") == ["edit", "admin"]
+    assert await may("create", "rolebindings", GROUP) == ["admin"]
+    works = "work.open-cluster-management.io"
+    assert await may("create", "manifestworks", works) == ["admin"]
+    assert await may("get", "leases", "coordination.k8s.io") == ["view", "edit", "admin"]
+    assert await may("delete", "namespaces") == []
+    # an admin may hand on what admins hold, and no more
+    admin = hub.admin.acting_as(f"{ns}-admin")
+    path = f"{RBAC}/namespaces/{ns}/rolebindings"
+    await admin.create(path, binding("helper", "edit", user("helper")))
+    await refused(admin, path, binding("boss", "cluster-admin", user("helper")))
