@@ -28,6 +28,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 WORKS = "/apis/work.open-cluster-management.io/v1/namespaces/{}/manifestworks"
 ADDONS = "/apis/addon.open-cluster-management.io/{}/namespaces/{}/managedclusteraddons"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
+SET_LABEL = "cluster.open-cluster-management.io/clusterset"
 CLUSTER_ROLE = "open-cluster-management:managedcluster:"
 
 
@@ -181,8 +182,7 @@ async def test_registration_itself_gives_no_rights(hub: InProcess, name: str) ->
         await first.close()
 
 
-async def test_whoever_registers_can_not_accept_or_choose_a_set(hub: InProcess, name: str) -> None:
-    set_label = "cluster.open-cluster-management.io/clusterset"
+async def test_whoever_registers_can_not_accept(hub: InProcess, name: str) -> None:
     first = await bootstrap(hub)
     try:
         accepted = named(name, spec={"hubAcceptsClient": True})
@@ -192,26 +192,53 @@ async def test_whoever_registers_can_not_accept_or_choose_a_set(hub: InProcess, 
             f'managedclusters.cluster.open-cluster-management.io "{name}" is forbidden: user '
             f'"{BOOTSTRAP_USER}" is not allowed to accept ManagedCluster'
         )
-        chosen = {"metadata": {"name": name, "labels": {set_label: "production"}}}
-        assert (await first.call("POST", CLUSTERS, chosen)).status == 403
         made = await first.create(CLUSTERS, named(name))
-        assert made["metadata"]["labels"] == {set_label: "default"}
+        assert made["metadata"]["labels"] == {SET_LABEL: "default"}
         # the taint controller has had its turn: no conflict comes in between
         await until(hub, CLUSTERS, name, lambda e: bool(e["object"]["spec"].get("taints")))
-        changes: tuple[Obj, ...] = (
-            {"spec": {"hubAcceptsClient": True}},
-            {"metadata": {"labels": {set_label: "production"}}},
-        )
-        for change in changes:
-            current = await first.get(f"{CLUSTERS}/{name}")
-            body: Obj = {
-                **current,
-                "spec": {**current["spec"], **change.get("spec", {})},
-                "metadata": {**current["metadata"], **change.get("metadata", {})},
-            }
-            assert (await first.call("PUT", f"{CLUSTERS}/{name}", body)).status == 403
+        current = await first.get(f"{CLUSTERS}/{name}")
+        body = {**current, "spec": {**current["spec"], "hubAcceptsClient": True}}
+        assert (await first.call("PUT", f"{CLUSTERS}/{name}", body)).status == 403
     finally:
         await first.close()
+
+
+async def test_a_set_is_joined_and_left_with_the_right_to_it_only(
+    hub: InProcess, name: str
+) -> None:
+    """Bootstrap identities have it for every set, as upstream; an operator may narrow that."""
+    first = await bootstrap(hub)
+    try:
+        chosen = named(name)
+        chosen["metadata"]["labels"] = {SET_LABEL: "production"}
+        assert (await first.create(CLUSTERS, chosen))["metadata"]["labels"] == {
+            SET_LABEL: "production"
+        }
+    finally:
+        await first.close()
+    group = "cluster.open-cluster-management.io"
+    rules = [
+        {"apiGroups": [group], "resources": ["managedclusters"], "verbs": ["*"]},
+        {
+            "apiGroups": [group],
+            "resources": ["managedclustersets/join"],
+            "resourceNames": ["default"],
+            "verbs": ["create"],
+        },
+    ]
+    await hub.admin.create(f"{RBAC}/clusterroles", named(name, rules=rules))
+    role = {"kind": "ClusterRole", "name": name}
+    bound = named(name, roleRef=role, subjects=[{"kind": "User", "name": name}])
+    await hub.admin.create(f"{RBAC}/clusterrolebindings", bound)
+    narrow = hub.admin.acting_as(name)
+    other = named(f"{name}-2")
+    other["metadata"]["labels"] = {SET_LABEL: "production"}
+    assert (await narrow.call("POST", CLUSTERS, other)).status == 403
+    await narrow.create(CLUSTERS, named(f"{name}-2"))
+    for cluster, wanted in ((f"{name}-2", "production"), (name, "default")):
+        label = {"metadata": {"labels": {SET_LABEL: wanted}}}
+        answer = await narrow.call("PATCH", f"{CLUSTERS}/{cluster}", label, content_type=MERGE)
+        assert answer.status == 403, answer.body
 
 
 async def test_acceptance_prepares_everything_an_agent_needs(hub: InProcess, name: str) -> None:
