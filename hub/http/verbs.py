@@ -23,6 +23,7 @@ from hub.http.reviews import Reviewer
 from hub.meta import Obj
 from hub.meta.body import decode_body
 from hub.meta.causes import not_supported
+from hub.meta.duplicates import patch_faults
 from hub.meta.errors import (
     Cause,
     bad_request,
@@ -33,7 +34,8 @@ from hub.meta.errors import (
     not_found,
     path_not_found,
 )
-from hub.meta.patch import Patch, find_schema, parse_patch
+from hub.meta.patch import JSON_PATCH, Patch, find_schema, parse_patch
+from hub.meta.protobuf.tables import find_message
 from hub.meta.timestamp import format_time
 from hub.registry import checks
 from hub.registry.builtin import SERVICE_ACCOUNT
@@ -42,6 +44,7 @@ from hub.registry.kind import SUBRESOURCE_VERBS, Kind, Served
 from hub.registry.options import parse_list_options, parse_revision
 from hub.registry.requests import CSR
 from hub.registry.shape import Shape
+from hub.registry.strictness import IGNORE, Strictness, parse_directive
 
 if TYPE_CHECKING:
     from hub.http.app import Services
@@ -89,23 +92,58 @@ class Ask:
         return Renderer(self.served, form, self.info.query.get("includeObject", ""), self.clock)
 
     def body(self, *, accepts_protobuf: bool = True) -> Obj:
-        """Return the decoded body.
+        """Return the decoded body, which may be of any kind.
 
         :raises ApiError: 400 or 415
         """
         content_type = self.request.headers.get("content-type")
         return decode_body(content_type, self.request.body, accepts_protobuf=accepts_protobuf)
 
-    def patch(self) -> Patch:
-        """Return the patch in the body.
+    def fields(self, faults: Sequence[str] = ()) -> Strictness:
+        """Return how strictly fields are read, with what was found in the body so far.
 
-        :raises ApiError: 400 or 415
+        :raises ApiError: 422
+        """
+        text = self.info.query.get("fieldValidation", "")
+        directive = parse_directive(text, _OPTIONS_KINDS[self.info.verb])
+        return Strictness(directive, faults, self.reply.warn)
+
+    def sent(self) -> tuple[Obj, Strictness]:
+        """Return the decoded body, an object of the kind served, and how its fields are read.
+
+        :raises ApiError: 400, 415 or 422
+        """
+        fields = self.fields()
+        if fields.directive == IGNORE:
+            return self.body(accepts_protobuf=not self.served.kind.is_custom), fields
+        kind, view = self.served.kind, self.served.view
+        faults: list[str] = []
+        obj = decode_body(
+            self.request.headers.get("content-type"),
+            self.request.body,
+            accepts_protobuf=not kind.is_custom,
+            faults=faults,
+            message=None if kind.is_custom else find_message(view.api_version, kind.kind),
+        )
+        fields.faults = faults
+        return obj, fields
+
+    def patch(self) -> tuple[Patch, Strictness]:
+        """Return the patch in the body, and how its fields are read.
+
+        :raises ApiError: 400, 415 or 422
         """
         kind, view = self.served.kind, self.served.view
+        fields, body = self.fields(), self.request.body
         schema = None if kind.is_custom else find_schema(view.api_version, kind.kind)
-        return parse_patch(self.request.headers.get("content-type"), self.request.body, schema)
+        media_type = self.request.headers.get("content-type")
+        patch = parse_patch(media_type, body, schema)
+        if fields.directive != IGNORE:
+            is_json_patch = (media_type or "").startswith(JSON_PATCH)
+            fields.faults = patch_faults(body, is_json_patch=is_json_patch)
+        return patch, fields
 
-    def call(self, dry_run: Sequence[str] = ()) -> Call:
+    def call(self, dry_run: Sequence[str] = (), fields: Strictness | None = None) -> Call:
         """Return who calls and whether it is a dry run, by query or by the body's `dryRun`.
 
         :raises ApiError: 422
@@ -114,7 +152,7 @@ class Ask:
         if any(value != "All" for value in asked):
             cause = not_supported("dryRun", asked, ["All"])
             raise invalid("meta.k8s.io", _OPTIONS_KINDS[self.info.verb], "", [cause])
-        return Call(self.user, is_dry_run=bool(asked))
+        return Call(self.user, is_dry_run=bool(asked), fields=fields or Strictness())
 
 
 class Verbs:
@@ -182,19 +220,20 @@ class Verbs:
         if info.name:
             raise method_not_allowed(served.resource, "create")
         renderer = ask.renderer()
-        body = ask.body(accepts_protobuf=not served.kind.is_custom)
+        body, fields = ask.sent()
         if served.kind.is_virtual:
-            asked = checks.incoming(served, body, ask.namespace)
+            asked = checks.incoming(served, fields.read(served, body), ask.namespace)
             ask.reply.document(201, self._reviewer.answer(asked, ask.user, ask.clock.now()))
             return
         if served.kind.is_namespaced and not info.namespace:
             raise bad_request("an empty namespace may not be set during creation")
-        obj = await self._engine.create(served, body, namespace=info.namespace, call=ask.call())
+        call = ask.call(fields=fields)
+        obj = await self._engine.create(served, body, namespace=info.namespace, call=call)
         ask.reply.send(201, renderer.one(obj) + b"\n")
 
     async def _update(self, ask: Ask) -> None:
         renderer = ask.renderer()
-        body = ask.body(accepts_protobuf=not ask.served.kind.is_custom)
+        body, fields = ask.sent()
         self._check_signer(ask)
         obj = await self._engine.update(
             ask.served,
@@ -202,13 +241,13 @@ class Verbs:
             name=ask.info.name,
             namespace=ask.namespace,
             subresource=ask.info.subresource,
-            call=ask.call(),
+            call=ask.call(fields=fields),
         )
         ask.reply.send(200, renderer.one(obj) + b"\n")
 
     async def _patch(self, ask: Ask) -> None:
         renderer = ask.renderer()
-        patch = ask.patch()
+        patch, fields = ask.patch()
         self._check_signer(ask)
         obj = await self._engine.patch(
             ask.served,
@@ -216,7 +255,7 @@ class Verbs:
             name=ask.info.name,
             namespace=ask.namespace,
             subresource=ask.info.subresource,
-            call=ask.call(),
+            call=ask.call(fields=fields),
         )
         ask.reply.send(200, renderer.one(obj) + b"\n")
 

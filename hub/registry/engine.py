@@ -9,7 +9,7 @@ write got in between and the caller named no resourceVersion, it is computed aga
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from hub.auth.user import User
@@ -36,6 +36,7 @@ from hub.registry.kind import Kind, Served
 from hub.registry.labelindex import LabelIndex
 from hub.registry.objects import meta_of
 from hub.registry.strategy import Admission, Occasion
+from hub.registry.strictness import Strictness
 from hub.registry.watch import WatchHub
 from hub.store import (
     Conflict,
@@ -72,6 +73,7 @@ class Call:
 
     user: User = SYSTEM
     is_dry_run: bool = False
+    fields: Strictness = field(default_factory=Strictness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ class Engine:
         """
         served = _served(served)
         kind = served.kind
-        new = checks.incoming(served, obj, namespace)
+        new = checks.incoming(served, call.fields.read(served, obj), namespace)
         meta = meta_of(new)
         if meta.get("resourceVersion"):
             raise bad_request("resourceVersion should not be set on objects to be created")
@@ -260,7 +262,7 @@ class Engine:
         :raises ApiError: 400, 403, 404, 409, 422
         """
         served = _served(served)
-        incoming = checks.incoming(served, obj, namespace)
+        incoming = checks.incoming(served, call.fields.read(served, obj), namespace)
         if name:
             checks.check_name(incoming, name)
         meta = meta_of(incoming)
@@ -295,7 +297,8 @@ class Engine:
         """
 
         def apply(old: Obj) -> Obj:
-            patched = checks.patched(served, patch(served.view.from_storage(old)), namespace)
+            shown = call.fields.read_patched(served, patch(served.view.from_storage(old)))
+            patched = checks.patched(served, shown, namespace)
             checks.check_name(patched, name)
             meta = meta_of(patched)
             wanted = Preconditions(

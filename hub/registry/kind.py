@@ -45,13 +45,15 @@ class View:
 
     `shape` has the types of the fields that the hub reads. `to_storage` and `from_storage` take
     and return whole objects, apiVersion and kind included, and never change their argument.
-    `printers` are what ``kubectl get`` prints; none = name and age.
+    `printers` are what ``kubectl get`` prints; none = name and age. `prune` drops the fields that a
+    custom kind's schema does not name and returns their paths; built-in kinds have tables for that.
     """
 
     group: str
     version: str
     printers: tuple[Printer, ...] = ()
     shape: dict[str, Shape] = field(default_factory=dict, compare=False)
+    prune: Callable[[Obj], tuple[Obj, list[str]]] | None = field(default=None, compare=False)
     to_storage: Callable[[Obj], Obj] = same
     from_storage: Callable[[Obj], Obj] = same
 

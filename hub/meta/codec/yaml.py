@@ -22,6 +22,10 @@ from hub.meta.errors import ApiError, bad_request
 MAX_VALUES = 200_000
 """Values accepted in one document, aliases counted at full size."""
 
+MAX_FAULTS = 100
+"""Duplicate keys that are told of."""
+FAULTS_HEAD = "yaml: unmarshal errors:\n"
+
 _PREFIX = "tag:yaml.org,2002:"
 _TAGGED = {
     f"{_PREFIX}int": "number",
@@ -46,14 +50,22 @@ class _YamlError(Exception):
         super().__init__(f"line {line}: {text}")
 
 
-def decode(data: bytes) -> Obj:
-    """Return the object of one YAML document. Raises a 400 ApiError naming the line."""
+def decode(data: bytes, faults: list[str] | None = None) -> Obj:
+    """Return the object of one YAML document. Raises a 400 ApiError naming the line.
+
+    Of a key that stands twice the last counts; `faults` is told of all such keys in one text, as
+    go-yaml's strict decoder has it.
+    """
     try:
-        value = _Reader(data).document()
+        reader = _Reader(data)
+        value = reader.document()
     except (_YamlError, yaml.YAMLError, UnicodeDecodeError) as e:
         raise _malformed(_describe(e)) from e
     if not isinstance(value, dict):
         raise _malformed(f"the body must be an object, not {json.kind_of(value)}")
+    if faults is not None and reader.duplicates:
+        lines = reader.duplicates[:MAX_FAULTS]
+        faults.append(FAULTS_HEAD + "\n".join(f"  {line}" for line in lines))
     return value
 
 
@@ -64,6 +76,7 @@ class _Reader:
         self._events: Iterator[yaml.Event] = yaml.parse(data.decode(), Loader=yaml.CSafeLoader)
         self._left = MAX_VALUES
         self._anchors: dict[str, object] = {}
+        self.duplicates: list[str] = []
 
     def document(self) -> object:
         next(self._events)
@@ -117,13 +130,14 @@ class _Reader:
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             is_merge = _is_merge_key(event)
             key = _key(self._value(event, depth + 1), _line(event))
-            value = self._value(next(self._events), depth + 1)
+            under = next(self._events)
+            value = self._value(under, depth + 1)
             if is_merge:
                 merged |= _merge_source(value, _line(event))
-            elif key in mapping:
-                raise _YamlError(f'key "{key}" already set in map', _line(event))
-            else:
-                mapping[key] = value
+                continue
+            if key in mapping:
+                self.duplicates.append(f'line {_line(under)}: key "{key}" already set in map')
+            mapping[key] = value
         return merged | mapping
 
     def _copy(self, value: object, depth: int, line: int) -> object:

@@ -112,6 +112,25 @@ def test_aliases_are_copies_and_merge_keys_are_merged_in() -> None:
     assert read["e"] == "hi"
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "lines"),
+    [
+        ("a: 1\nb: 2\na: 3", {"a": 3, "b": 2}, [(3, "a")]),
+        ("m:\n  a: 1\n  a: 2", {"m": {"a": 2}}, [(3, "a")]),
+        ("1: a\n'1': b", {"1": "b"}, [(2, "1")]),
+        ("a: 1\nb: {c: 1, c: 2}\na:\n  x: 1", {"a": {"x": 1}, "b": {"c": 2}}, [(2, "c"), (4, "a")]),
+        ("a: 1\nb: {<<: {a: 1}, a: 2}", {"a": 1, "b": {"a": 2}}, []),
+    ],
+)
+def test_of_a_key_that_stands_twice_the_last_counts_and_all_are_told(
+    text: str, value: Obj, lines: list[tuple[int, str]]
+) -> None:
+    faults: list[str] = []
+    assert yaml.decode(text.encode(), faults) == yaml.decode(text.encode()) == value
+    told = "\n".join(f'  line {line}: key "{key}" already set in map' for line, key in lines)
+    assert faults == ([f"yaml: unmarshal errors:\n{told}"] if lines else [])
+
+
 BOMB = "a0: &a0 [x,x,x,x,x,x,x,x]\n" + "".join(
     f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 8)}]\n" for i in range(1, 12)
 )
@@ -124,9 +143,6 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x]\n" + "".join(
         ("- a", "the body must be an object, not array"),
         ("just text", "the body must be an object, not string"),
         ("a: 1\nb: [", "line 3: did not find expected node content"),
-        ("a: 1\nb: 2\na: 3", 'line 3: key "a" already set in map'),
-        ("m:\n  a: 1\n  a: 1", 'line 3: key "a" already set in map'),
-        ("1: a\n'1': b", 'line 2: key "1" already set in map'),
         ("a: 1\n---\nb: 2", "line 2: only one document is expected"),
         ("a: .inf", "line 1: .inf has no JSON form"),
         ("a: -.Inf", "line 1: -.Inf has no JSON form"),
