@@ -89,7 +89,7 @@ async def test_ignored_fields_are_dropped_without_a_word(
             ['duplicate field "data.a"'],
         ),
         (
-            '{"metadata":{"name":"N","ownerReferences":[%s]}}' % OWNER,
+            f'{{"metadata":{{"name":"N","ownerReferences":[{OWNER}]}}}}',
             ['unknown field "metadata.ownerReferences[0].who"'],
         ),
         ('{"metadata":{"name":"N"},"data":{"a":"\\u0022"}}', []),
