@@ -39,6 +39,7 @@ from hub.fleet.approval import Approver
 from hub.fleet.kinds import FLEET
 from hub.fleet.leases import LeaseJudge
 from hub.fleet.registration import Registration
+from hub.fleet.schema.table import SCHEMAS
 from hub.fleet.sets import Sets
 from hub.http.app import Api, Services
 from hub.http.health import Health
@@ -54,6 +55,7 @@ from hub.registry.engine import Engine
 from hub.registry.event import EVENT
 from hub.registry.expiry import EventExpiry
 from hub.registry.keeping import load_identity, save_identity
+from hub.registry.kind import Served
 from hub.registry.lookups import Lookups, follow_rbac, guard_rbac
 from hub.registry.watch import Alarms
 from hub.store import Store
@@ -212,6 +214,7 @@ class _Hub:
             health=Health(live={"ping": lambda: ""}, ready={"serving": refusal}, metrics=metrics),
             clock=clock,
             version=_version(),
+            schema_of=_schema_of,
             url=self._access().server,
             refusal=refusal,
         )
@@ -303,3 +306,8 @@ def _version() -> Obj:
         "compiler": "",
         "platform": "linux/amd64",
     }
+
+
+def _schema_of(served: Served) -> Obj | None:
+    """Return the schema of one of the fleet's kinds."""
+    return SCHEMAS.get((served.view.group, served.view.version, served.kind.kind))

@@ -21,6 +21,7 @@ from hub.http.coding import accepts_gzip
 from hub.http.discovery import Discovery
 from hub.http.health import Health
 from hub.http.info import RequestInfo, parse_request
+from hub.http.openapi import OpenApi, SchemaOf
 from hub.http.reply import Reply
 from hub.http.verbs import Verbs
 from hub.http.watching import Watching
@@ -57,6 +58,7 @@ class Services:
     clock: Clock
     version: Obj
     url: str
+    schema_of: SchemaOf
     refusal: Callable[[RequestInfo], str]
     """Why the hub will not take this request now ("" = it will): stopping, fenced, or not sure of
     its state.
@@ -69,6 +71,8 @@ class Api:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._discovery = Discovery(services.catalog)
+        release = str(services.version["gitVersion"])
+        self._openapi = OpenApi(services.catalog, services.schema_of, release=release)
         self._verbs = Verbs(services)
         self._version = encode(services.version) + b"\n"
 
@@ -133,11 +137,12 @@ class Api:
 
     def _discover(self, info: RequestInfo, request: Request, reply: Reply) -> bool:
         document = self._discovery.find(info.path, request.headers.get("accept"))
+        document = document or self._openapi.find(info.path, info.query.get("hash", ""))
         if document is None:
             return False
         extra: list[tuple[str, str]] = []
         if document.etag:
-            extra = [("etag", document.etag), ("cache-control", "public"), ("vary", "accept")]
+            extra = [("etag", document.etag), ("cache-control", document.cache), ("vary", "accept")]
         if document.etag and request.headers.get("if-none-match") == document.etag:
             reply.send(304, b"", document.content_type, extra=extra)
         else:

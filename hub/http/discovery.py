@@ -5,8 +5,8 @@ k8s.io/api/apidiscovery/v2 and k8s.io/apimachinery/pkg/apis/meta/v1 (APIGroupLis
 """
 
 import hashlib
-from dataclasses import dataclass
 
+from hub.http.document import Document
 from hub.http.negotiate import JSON, parse_accept
 from hub.meta import Obj
 from hub.meta.codec.json import encode
@@ -15,15 +15,6 @@ from hub.registry.kind import SUBRESOURCE_VERBS, Served
 
 _VIRTUAL_SUBRESOURCES = {"token": ("TokenRequest", "authentication.k8s.io", "v1")}
 _AGGREGATED = ("v2", "v2beta1")
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A discovery answer: bytes, media type and entity tag ("" = not cacheable by tag)."""
-
-    body: bytes
-    content_type: str
-    etag: str = ""
 
 
 class Discovery:
@@ -77,7 +68,7 @@ class Discovery:
         # the order g, v, as matters to old parsers
         content_type = f"{JSON};g=apidiscovery.k8s.io;v={shape};as=APIGroupDiscoveryList"
         etag = f'"{hashlib.sha512(body).hexdigest().upper()}"'
-        self._aggregated[path, shape] = Document(body, content_type, etag)
+        self._aggregated[path, shape] = Document(body, content_type, etag, "public")
 
     def _resource_list(self, group: str, version: str) -> Obj:
         resources: list[Obj] = []

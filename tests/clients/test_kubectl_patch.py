@@ -156,14 +156,14 @@ async def test_an_edited_object_is_patched(
 ) -> None:
     k = Kubectl(kubectl, hub.kubeconfig, tmp_path, "sed -i s/world/edited/")
     await config_map(k, ns)
-    found = await k.ok("edit", "cm", "c1", "-n", ns, "--validate=false")
+    found = await k.ok("edit", "cm", "c1", "-n", ns)
     assert found.out == "configmap/c1 edited\n"
     assert (await read(k, "cm", "c1", "-n", ns))["data"] == {"hello": "edited", "n": "1"}
-    again = await k.ok("edit", "cm", "c1", "-n", ns, "--validate=false")
+    again = await k.ok("edit", "cm", "c1", "-n", ns)
     assert "no changes made" in again.err
     name = fresh("mc")
     await hub.admin.create(CLUSTERS, {"metadata": {"name": name, "labels": {"a": "world"}}})
-    found = await k.ok("edit", "managedcluster", name, "--validate=false")
+    found = await k.ok("edit", "managedcluster", name)
     assert found.out == f"managedcluster.cluster.open-cluster-management.io/{name} edited\n"
     assert (await read(k, "managedcluster", name))["metadata"]["labels"]["a"] == "edited"
 
@@ -178,7 +178,7 @@ async def test_a_changed_manifest_is_applied_by_patch(k: Kubectl, ns: str) -> No
     }
 
     async def apply() -> str:
-        command = ("apply", "-f", "-", "--validate=false")
+        command = ("apply", "-f", "-")
         return (await k.ok(*command, stdin=yaml.safe_dump(manifest))).out
 
     assert await apply() == "configmap/applied created\n"
@@ -206,7 +206,7 @@ async def test_an_applied_account_keeps_the_secrets_of_others(k: Kubectl, ns: st
     }
     for names, expected in ((["a", "b"], ["a", "b"]), (["c", "a"], ["foreign", "c", "a"])):
         manifest["secrets"] = [{"name": name} for name in names]
-        await k.ok("apply", "-f", "-", "--validate=false", stdin=yaml.safe_dump(manifest))
+        await k.ok("apply", "-f", "-", stdin=yaml.safe_dump(manifest))
         found = await read(k, "sa", "robot", "-n", ns)
         assert [s["name"] for s in found["secrets"]] == expected
         await k.ok("patch", "sa", "robot", "-p", '{"secrets":[{"name":"foreign"}]}', "-n", ns)

@@ -1,0 +1,56 @@
+"""OpenAPI v3 over the wire: the index, documents kept by hash, conditional answers."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from hub.meta import Obj
+from tests.hubs import InProcess
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_every_served_version_has_a_document_at_the_address_in_the_index(
+    hub: InProcess,
+) -> None:
+    paths = (await hub.admin.get("/openapi/v3"))["paths"]
+    served = {"api/v1"}
+    for group in (await hub.admin.get("/apis"))["groups"]:
+        served |= {f"apis/{version['groupVersion']}" for version in group["versions"]}
+    assert set(paths) == served
+    for entry in paths.values():
+        answer = await hub.admin.call("GET", entry["serverRelativeURL"])
+        assert answer.status == 200
+        assert answer.headers["cache-control"] == "public, immutable"
+        assert answer.obj()["openapi"] == "3.0.0"
+
+
+async def test_a_document_is_answered_with_304_to_who_has_it(hub: InProcess) -> None:
+    first = await hub.admin.call("GET", "/openapi/v3/api/v1")
+    assert first.headers["cache-control"] == "no-cache, private"
+    knowing = hub.admin.with_headers(("if-none-match", first.headers["etag"]))
+    again = await knowing.call("GET", "/openapi/v3/api/v1")
+    assert (again.status, again.body) == (304, b"")
+
+
+async def test_every_patch_says_its_kind_and_that_fields_are_validated(hub: InProcess) -> None:
+    # kubectl falls back to /openapi/v2, and fails, where this is missing
+    patches = [op async for op in _operations(hub, "patch")]
+    assert patches
+    for operation in patches:
+        assert operation["x-kubernetes-group-version-kind"]["kind"]
+        names = {p["name"] for p in operation["parameters"]}
+        assert {"fieldValidation", "dryRun"} <= names
+
+
+async def test_a_version_that_is_not_served_has_no_document(hub: InProcess) -> None:
+    assert (await hub.admin.call("GET", "/openapi/v3/apis/apps/v1")).status == 404
+    assert (await hub.admin.call("GET", "/openapi/v2")).status == 404
+
+
+async def _operations(hub: InProcess, method: str) -> AsyncIterator[Obj]:
+    for entry in (await hub.admin.get("/openapi/v3"))["paths"].values():
+        document = await hub.admin.get(entry["serverRelativeURL"])
+        for item in document["paths"].values():
+            if method in item:
+                yield item[method]
