@@ -37,6 +37,8 @@ class Config:
     """
     auto_accept: bool = False
     """Whether every new ManagedCluster is accepted (once) without a person."""
+    audit_log: str = ""
+    """Where requests are recorded, a file or ``-`` for standard output; empty: nowhere."""
     http2: Http2 = "auto"
     """HTTP/2 library: auto, ngh2 or h2."""
 

@@ -42,6 +42,7 @@ from hub.fleet.registration import Registration
 from hub.fleet.schema.table import SCHEMAS
 from hub.fleet.sets import Sets
 from hub.http.app import Api, Services
+from hub.http.auditing import Auditor, open_auditor
 from hub.http.health import Health
 from hub.http.info import RequestInfo
 from hub.http.tls import server_context
@@ -109,20 +110,23 @@ async def run_hub(
         await backup.take_over(identity.hub_id)
         identity = await _fit_leaf(config, clock, store, identity)
         hub = _Hub(config, clock, store, backup, identity)
-        server = await hub.open(metrics, stop)
-        try:
-            started = Started(
-                url=config.public_url(server.port),
-                kubeconfig=hub.write_kubeconfig(),
-                start_kind=backup.start_kind,
-                seconds=clock.monotonic_s() - began,
-            )
-            on_started(started)
-            _log.info("hub_started", url=started.url, start=started.start_kind, rev=store.revision)
-            await _run_beside(hub.tasks, stop)
-        finally:
-            hub.engine.watches.close_all()
-            await server.close(_STOP_GRACE_S)
+        with open_auditor(config.audit_log, clock, metrics) as auditor:
+            server = await hub.open(metrics, stop, auditor)
+            try:
+                started = Started(
+                    url=config.public_url(server.port),
+                    kubeconfig=hub.write_kubeconfig(),
+                    start_kind=backup.start_kind,
+                    seconds=clock.monotonic_s() - began,
+                )
+                on_started(started)
+                _log.info(
+                    "hub_started", url=started.url, start=started.start_kind, rev=store.revision
+                )
+                await _run_beside(hub.tasks, stop)
+            finally:
+                hub.engine.watches.close_all()
+                await server.close(_STOP_GRACE_S)
     finally:
         try:
             await backup.finish()
@@ -172,7 +176,9 @@ class _Hub:
             ("alarms", self._tick),
         )
 
-    async def open(self, metrics: CollectorRegistry, stop: asyncio.Event) -> Server:
+    async def open(
+        self, metrics: CollectorRegistry, stop: asyncio.Event, auditor: Auditor | None
+    ) -> Server:
         """Bring the state into the shape that clients may see, then listen."""
         await ensure_objects(self.engine, cluster_info=render_cluster_info(self._access()))
         await self._judge.refresh_all()
@@ -183,7 +189,7 @@ class _Hub:
             identity.client_ca.cert_pem.encode(),
         )
         host, port = self._config.address()
-        api = Api(self._services(metrics, stop))
+        api = Api(self._services(metrics, stop, auditor))
         return await serve(
             api.handle,
             host=host,
@@ -193,7 +199,9 @@ class _Hub:
             clock=self._clock,
         )
 
-    def _services(self, metrics: CollectorRegistry, stop: asyncio.Event) -> Services:
+    def _services(
+        self, metrics: CollectorRegistry, stop: asyncio.Event, auditor: Auditor | None
+    ) -> Services:
         engine, identity, clock = self.engine, self._identity, self._clock
         lookups = Lookups(engine)
         tokens = ServiceAccountTokens(
@@ -212,6 +220,7 @@ class _Hub:
             tokens=tokens,
             watching=Watching(engine, self._alarms),
             health=Health(live={"ping": lambda: ""}, ready={"serving": refusal}, metrics=metrics),
+            auditor=auditor,
             clock=clock,
             version=_version(),
             schema_of=_schema_of,

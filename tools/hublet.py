@@ -74,6 +74,12 @@ def main() -> None:
     help="Accept every new cluster.",
 )
 @click.option(
+    "--audit-log",
+    envvar="HUBLET_AUDIT_LOG",
+    default="",
+    help="Record every request in this file, as JSON lines; - is standard output.",
+)
+@click.option(
     "--http2",
     envvar="HUBLET_HTTP2",
     type=click.Choice(["auto", "ngh2", "h2"]),
@@ -92,6 +98,7 @@ def serve(
     object_store: str,
     auto_approve_users: str,
     auto_accept: bool,
+    audit_log: str,
     http2: Http2,
     log_level: str,
 ) -> None:
@@ -106,6 +113,7 @@ def serve(
             object_store=object_store,
             auto_approve_users=tuple(u for u in auto_approve_users.split(",") if u),
             auto_accept=auto_accept,
+            audit_log=audit_log,
             http2=http2,
         )
     except ConfigError as error:
@@ -125,7 +133,11 @@ def _explain(error: BaseException) -> None:
     if isinstance(error, StoreError | AuthError):
         _fail(EXIT_STORE, str(error))
     if isinstance(error, OSError):
-        _fail(EXIT_OS, str(error), "check --listen, --data-dir and the space on the volume")
+        _fail(
+            EXIT_OS,
+            str(error),
+            "check --listen, --data-dir, --audit-log and the space on the volume",
+        )
     raise error
 
 

@@ -5,6 +5,8 @@ Pure data; mirrors k8s.io/apiserver `user.Info` and `authorizer.Attributes`.
 
 from dataclasses import dataclass, field
 
+from hub.meta import Obj
+
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 ANONYMOUS = "system:anonymous"
@@ -46,3 +48,15 @@ class Attributes:
 def service_account_name(namespace: str, name: str) -> str:
     """Return the user name of a ServiceAccount."""
     return f"system:serviceaccount:{namespace}:{name}"
+
+
+def user_info(user: User) -> Obj:
+    """Return a user as authentication.k8s.io/v1 UserInfo; what is empty is left out."""
+    info: Obj = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return info

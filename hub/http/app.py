@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from hub.auth.audit import Entry, authentication_trouble
 from hub.auth.authenticate import Authenticator
 from hub.auth.impersonation import impersonate, is_impersonating
 from hub.auth.rbac import Authorizer
@@ -17,6 +18,7 @@ from hub.auth.tokens import ServiceAccountTokens
 from hub.auth.user import User
 from hub.clock import Clock
 from hub.http.api import Request, Responder
+from hub.http.auditing import Auditor
 from hub.http.coding import accepts_gzip
 from hub.http.discovery import Discovery
 from hub.http.health import Health
@@ -55,6 +57,7 @@ class Services:
     tokens: ServiceAccountTokens
     watching: Watching
     health: Health
+    auditor: Auditor | None
     clock: Clock
     version: Obj
     url: str
@@ -79,27 +82,25 @@ class Api:
     async def handle(self, request: Request, responder: Responder) -> None:
         """Answer one request."""
         audit_id = request.headers.get("audit-id") or self._services.clock.uid()
+        entry = None
+        if self._services.auditor is not None:
+            entry = self._services.auditor.begin(request, audit_id)
+            responder = self._services.auditor.follow(entry, responder)
         is_gzip = accepts_gzip(request.headers.get("accept-encoding"))
         reply = Reply(responder, audit_id, accepts_gzip=is_gzip)
         try:
-            await self._serve(request, reply)
+            await self._serve(request, reply, entry)
         except ApiError as error:
             reply.fail(error)
         except Exception as error:  # noqa: BLE001  the top of a request: logged with its traceback
             _log.exception("request_failed", audit_id=audit_id, target=request.target[:200])
             reply.fail(internal_error(f"{type(error).__name__}; see the hub's log for {audit_id}"))
 
-    async def _serve(self, request: Request, reply: Reply) -> None:
+    async def _serve(self, request: Request, reply: Reply, entry: Entry | None) -> None:
         services = self._services
-        user = services.authenticator.authenticate(
-            peer=request.peer,
-            authorization=request.headers.get("authorization"),
-            now=services.clock.now(),
-        )
-        if is_impersonating(request.headers):
-            user = impersonate(user, request.headers, services.authorizer)
+        user = self._identify(request, entry)
         info = parse_request(request.method, request.target)
-        self._authorize(user, info)
+        self._authorize(user, info, entry)
         if request.is_too_large or len(request.body) > MAX_BODY_BYTES:
             raise too_large(f"Request entity too large: limit is {MAX_BODY_BYTES}")
         if not info.is_resource:
@@ -110,9 +111,34 @@ class Api:
             raise unavailable(refusal)
         await self._verbs.run(info, request, user, reply)
 
-    def _authorize(self, user: User, info: RequestInfo) -> None:
+    def _identify(self, request: Request, entry: Entry | None) -> User:
+        """Return as whom the request is to be treated; note who sent it."""
+        services, authorization = self._services, request.headers.get("authorization")
+        try:
+            user = services.authenticator.authenticate(
+                peer=request.peer, authorization=authorization, now=services.clock.now()
+            )
+        except ApiError:
+            if entry is not None:
+                has_certificate = request.peer is not None
+                entry.trouble = authentication_trouble(
+                    authorization, has_certificate=has_certificate
+                )
+            raise
+        if entry is not None:
+            entry.user = user
+        if is_impersonating(request.headers):
+            user = impersonate(user, request.headers, services.authorizer)
+            if entry is not None:
+                entry.impersonated = user
+        return user
+
+    def _authorize(self, user: User, info: RequestInfo, entry: Entry | None) -> None:
         asked = info.attributes()
         decision = self._services.authorizer.authorize(user, asked)
+        if entry is not None:
+            reason = decision.reason if decision.allowed else decision.trouble
+            entry.decided(allowed=decision.allowed, reason=reason)
         if decision.allowed:
             return
         resource = Resource(info.group, info.resource) if info.is_resource else Resource("", "")

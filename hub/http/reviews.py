@@ -9,7 +9,7 @@ import datetime as dt
 from hub.auth.authenticate import Authenticator
 from hub.auth.errors import SpentTokenError, TokenError
 from hub.auth.rbac import Authorizer
-from hub.auth.user import Attributes, User
+from hub.auth.user import Attributes, User, user_info
 from hub.meta import Obj
 from hub.meta.causes import invalid_value, required
 from hub.meta.errors import Cause, bad_request, invalid
@@ -59,18 +59,6 @@ class Reviewer:
             "audiences": list(verified.audiences),
         }
         return {**obj, "status": status}
-
-
-def user_info(user: User) -> Obj:
-    """Return a user as authentication.k8s.io/v1 UserInfo; what is empty is left out."""
-    info: Obj = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return info
 
 
 def review_self(obj: Obj, user: User, now: dt.datetime) -> Obj:
