@@ -36,9 +36,16 @@ def ns() -> str:
     return f"py-{uuid.uuid4().hex[:8]}"
 
 
+ROOT_CA = "kube-root-ca.crt"
+
+
 def make_namespace(api: client.ApiClient, name: str) -> client.CoreV1Api:
     core = client.CoreV1Api(api)
     core.create_namespace(client.V1Namespace(metadata=client.V1ObjectMeta(name=name)))
+    found = watch.Watch()
+    selector = f"metadata.name={ROOT_CA}"
+    for _ in found.stream(core.list_namespaced_config_map, name, field_selector=selector):
+        found.stop()  # what every namespace has is there, and does not come later
     return core
 
 
@@ -63,7 +70,8 @@ async def test_typed_objects_are_created_listed_patched_and_deleted(
         assert made.metadata.creation_timestamp is not None
         assert made.metadata.creation_timestamp.tzinfo is not None
         listed = plain(api, core.list_namespaced_config_map(ns))
-        assert [item["metadata"]["name"] for item in listed["items"]] == ["a"]
+        names = [item["metadata"]["name"] for item in listed["items"]]
+        assert names == ["a", ROOT_CA]
         patched = core.patch_namespaced_config_map(
             "a", ns, {"data": {"x": None, "y": "2"}}, _content_type="application/merge-patch+json"
         )
@@ -114,7 +122,10 @@ async def test_a_watch_resumes_from_the_revision_of_a_list(api: client.ApiClient
 async def test_a_watch_ends_at_its_timeout(api: client.ApiClient, ns: str) -> None:
     def tour() -> list[Obj]:
         core = make_namespace(api, ns)
-        found = watch.Watch().stream(core.list_namespaced_config_map, ns, timeout_seconds=1)
+        selector = "metadata.name=absent"
+        found = watch.Watch().stream(
+            core.list_namespaced_config_map, ns, field_selector=selector, timeout_seconds=1
+        )
         return list(found)
 
     assert await run(tour) == []
