@@ -2,7 +2,8 @@
 
 The rules are those of OCM's conversion (api: addon/v1beta1/conversion.go, read as facts): the
 install namespace moves to an annotation, signer names become registration types, the kube client
-driver moves into the registration. Pure; both directions leave their argument alone.
+driver moves into the registration, organization units get their plural, and the deprecated
+configuration of status goes. Pure; both directions leave their argument alone.
 """
 
 from hub.meta import Obj
@@ -27,7 +28,8 @@ def to_v1beta1(obj: Obj) -> Obj:
 
 
 def _status_to_v1beta1(status: Obj) -> Obj:
-    shown = {k: v for k, v in status.items() if k not in ("kubeClientDriver", "registrations")}
+    moved = ("addOnConfiguration", "kubeClientDriver", "registrations")
+    shown = {k: v for k, v in status.items() if k not in moved}
     shown.setdefault("addOnMeta", {})
     shown["healthCheck"] = {"mode": "Lease", **(shown.get("healthCheck") or {})}
     if "registrations" in status:
@@ -46,17 +48,21 @@ def _status_to_v1beta1(status: Obj) -> Obj:
 def _registration_to_v1beta1(registration: Obj, driver: str) -> Obj:
     subject = registration.get("subject") or {}
     if registration.get("signerName") == KUBE_SIGNER:
-        client: Obj = {"subject": _subject(subject, with_units=False)}
+        client: Obj = {"subject": _subject(subject)}
         if driver:
             client["driver"] = driver
         return {"type": "kubeClient", "kubeClient": client}
-    signer = {"signerName": registration.get("signerName", ""), "subject": subject}
+    whole = {**_subject(subject), **_units(subject, "organizationUnit", "organizationUnits")}
+    signer = {"signerName": registration.get("signerName", ""), "subject": whole}
     return {"type": "customSigner", "customSigner": signer}
 
 
-def _subject(subject: Obj, *, with_units: bool) -> Obj:
-    names = ("user", "groups", "organizationUnits") if with_units else ("user", "groups")
-    return {name: subject[name] for name in names if subject.get(name)}
+def _subject(subject: Obj) -> Obj:
+    return {name: subject[name] for name in ("user", "groups") if subject.get(name)}
+
+
+def _units(subject: Obj, old: str, new: str) -> Obj:
+    return {new: subject[old]} if subject.get(old) else {}
 
 
 def to_v1alpha1(obj: Obj) -> Obj:
@@ -64,9 +70,10 @@ def to_v1alpha1(obj: Obj) -> Obj:
     meta = dict(obj["metadata"])
     spec = dict(obj.get("spec") or {})
     annotations = dict(meta.get("annotations") or {})
-    namespace = annotations.pop(INSTALL_NAMESPACE, None)
-    if namespace:
-        spec["installNamespace"] = namespace
+    if INSTALL_NAMESPACE in annotations:
+        namespace = annotations.pop(INSTALL_NAMESPACE)
+        if namespace:
+            spec["installNamespace"] = namespace
         if annotations:
             meta["annotations"] = annotations
         else:
@@ -82,8 +89,8 @@ def _status_to_v1alpha1(status: Obj) -> Obj:
     if "registrations" in status:
         registrations = status["registrations"] or []
         stored["registrations"] = [_registration_to_v1alpha1(r) for r in registrations]
-        drivers = [(r.get("kubeClient") or {}).get("driver") for r in registrations]
-        driver = next((d for d in drivers if d), "")
+        clients = (_client(r) for r in registrations)
+        driver = next((c.get("driver") for c in clients if c is not None), "")
         if driver:
             stored["kubeClientDriver"] = driver
     if "configReferences" in status:
@@ -99,11 +106,16 @@ def _referent(reference: Obj) -> Obj:
     return {name: desired[name] for name in ("name", "namespace") if desired.get(name)}
 
 
+def _client(registration: Obj) -> Obj | None:
+    is_client = registration.get("type") == "kubeClient"
+    return registration.get("kubeClient") if is_client else None
+
+
 def _registration_to_v1alpha1(registration: Obj) -> Obj:
     if registration.get("type") == "kubeClient":
-        client = registration.get("kubeClient") or {}
-        subject = _subject(client.get("subject") or {}, with_units=False)
+        subject = _subject((_client(registration) or {}).get("subject") or {})
         return {"signerName": KUBE_SIGNER, "subject": subject}
     signer = registration.get("customSigner") or {}
-    subject = _subject(signer.get("subject") or {}, with_units=True)
-    return {"signerName": signer.get("signerName", ""), "subject": subject}
+    subject = signer.get("subject") or {}
+    whole = {**_subject(subject), **_units(subject, "organizationUnits", "organizationUnit")}
+    return {"signerName": signer.get("signerName", ""), "subject": whole}

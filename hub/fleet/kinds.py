@@ -1,27 +1,41 @@
-"""The Open Cluster Management kinds: names, versions, defaults, columns, validation.
+"""The Open Cluster Management kinds: names, versions, defaults.
 
-Facts (groups, names, defaults, columns) are upstream's, the schemas and words ours. Whole
-structural schemas come with CustomResourceDefinitions in a later issue; what is checked here is
-what the hub itself relies on.
+Facts (groups, names, defaults) are upstream's. Field types and columns of every kind come from
+`hub.fleet.schema`; the kinds that the hub itself acts on have strategies of their own, the others
+follow their schema in everything.
 """
 
-from hub.fleet import addon_view
+from hub.fleet import addon_view, management_addon_view
+from hub.fleet.custom import SchemaStrategy, converted_to, view_of
+from hub.fleet.schema import schema_of
+from hub.fleet.schema.table import ADDON_GROUP, CLUSTER_GROUP, WORK_GROUP
 from hub.meta import Obj
 from hub.registry.kind import Kind, View
-from hub.registry.printing import age_printer, name_printer, path_printer
-from hub.registry.shape import CONDITIONS, MapOf, Shape
 from hub.registry.strategy import Strategy
 
-CLUSTER_GROUP = "cluster.open-cluster-management.io"
-WORK_GROUP = "work.open-cluster-management.io"
-ADDON_GROUP = "addon.open-cluster-management.io"
+__all__ = [
+    "ADDON_DEPLOYMENT_CONFIG",
+    "ADDON_GROUP",
+    "ADDON_PLACEMENT_SCORE",
+    "ADDON_TEMPLATE",
+    "CLUSTER_GROUP",
+    "CLUSTER_MANAGEMENT_ADDON",
+    "FLEET",
+    "MANAGED_CLUSTER",
+    "MANAGED_CLUSTER_ADDON",
+    "MANAGED_CLUSTER_SET",
+    "MANAGED_CLUSTER_SET_BINDING",
+    "MANIFEST_WORK",
+    "MANIFEST_WORK_REPLICA_SET",
+    "MAX_MANIFESTS_BYTES",
+    "PLACEMENT",
+    "PLACEMENT_DECISION",
+    "REGISTER_GROUP",
+    "WORK_GROUP",
+]
+
 REGISTER_GROUP = "register.open-cluster-management.io"
 MAX_MANIFESTS_BYTES = 500 * 1024
-
-
-def condition_path(type_: str, field: str = "status") -> str:
-    """Return the JSON path of a condition's field."""
-    return f'.status.conditions[?(@.type=="{type_}")].{field}'
 
 
 class ManagedClusterStrategy(Strategy):
@@ -86,83 +100,29 @@ class AddOnStrategy(Strategy):
             spec["installNamespace"] = addon_view.DEFAULT_INSTALL_NAMESPACE
 
 
-_CLUSTER: dict[str, Shape] = {
-    "spec": {
-        "hubAcceptsClient": bool,
-        "leaseDurationSeconds": int,
-        "managedClusterClientConfigs": [{"url": str}],
-        "taints": [{"key": str, "value": str, "effect": str, "timeAdded": str}],
-    },
-    "status": {"conditions": CONDITIONS},
-}
-_SELECTOR: Shape = {
-    "matchLabels": MapOf(str),
-    "matchExpressions": [{"key": str, "operator": str, "values": [str]}],
-}
-_SET: dict[str, Shape] = {
-    "spec": {"clusterSelector": {"selectorType": str, "labelSelector": _SELECTOR}},
-    "status": {"conditions": CONDITIONS},
-}
-_UPDATE: Shape = {
-    "type": str,
-    "serverSideApply": {"fieldManager": str, "ignoreFields": [{"condition": str}]},
-}
-_WORK: dict[str, Shape] = {
-    "spec": {
-        "workload": {"manifests": [dict]},
-        "deleteOption": {"propagationPolicy": str},
-        "manifestConfigs": [{"feedbackScrapeType": str, "updateStrategy": _UPDATE}],
-    },
-    "status": {"conditions": CONDITIONS},
-}
-_SUBJECT: Shape = {"user": str, "groups": [str], "organizationUnits": [str]}
-_CONFIG: Shape = {"name": str, "namespace": str}
-_ADDON_V1ALPHA1: dict[str, Shape] = {
-    "spec": {"installNamespace": str},
-    "status": {
-        "conditions": CONDITIONS,
-        "kubeClientDriver": str,
-        "registrations": [{"signerName": str, "subject": _SUBJECT}],
-        "configReferences": [{"desiredConfig": _CONFIG}],
-        "healthCheck": {"mode": str},
-    },
-}
-_ADDON_V1BETA1: dict[str, Shape] = {
-    "spec": dict,
-    "status": {
-        "conditions": CONDITIONS,
-        "registrations": [
-            {
-                "type": str,
-                "kubeClient": {"subject": _SUBJECT, "driver": str},
-                "customSigner": {"signerName": str, "subject": _SUBJECT},
-            }
-        ],
-        "configReferences": [{"desiredConfig": _CONFIG}],
-        "healthCheck": {"mode": str},
-    },
-}
+def _by_schema(group: str, version: str, kind: str) -> Strategy:
+    return SchemaStrategy(schema_of(group, version, kind))
+
+
+def _alike(kind: str) -> tuple[View, ...]:
+    """Return the two versions of an add-on kind that differ by name only."""
+    stored = view_of(ADDON_GROUP, "v1alpha1", kind)
+    shown = view_of(
+        ADDON_GROUP,
+        "v1beta1",
+        kind,
+        to_storage=converted_to(stored.api_version),
+        from_storage=converted_to(f"{ADDON_GROUP}/v1beta1"),
+    )
+    return stored, shown
+
 
 MANAGED_CLUSTER = Kind(
     kind="ManagedCluster",
     plural="managedclusters",
     singular="managedcluster",
     short_names=("mcl", "mcls"),
-    views=(
-        View(
-            CLUSTER_GROUP,
-            "v1",
-            printers=(
-                name_printer(),
-                path_printer("Hub Accepted", ".spec.hubAcceptsClient", type_="boolean"),
-                path_printer("Managed Cluster URLs", ".spec.managedClusterClientConfigs[*].url"),
-                path_printer("Joined", condition_path("ManagedClusterJoined")),
-                path_printer("Available", condition_path("ManagedClusterConditionAvailable")),
-                age_printer("date"),
-            ),
-            shape=_CLUSTER,
-        ),
-    ),
+    views=(view_of(CLUSTER_GROUP, "v1", "ManagedCluster"),),
     is_namespaced=False,
     strategy=ManagedClusterStrategy(),
     subresources=("status",),
@@ -175,20 +135,54 @@ MANAGED_CLUSTER_SET = Kind(
     plural="managedclustersets",
     singular="managedclusterset",
     short_names=("mclset", "mclsets"),
-    views=(
-        View(
-            CLUSTER_GROUP,
-            "v1beta2",
-            printers=(
-                name_printer(),
-                path_printer("Empty", condition_path("ClusterSetEmpty")),
-                age_printer("date"),
-            ),
-            shape=_SET,
-        ),
-    ),
+    views=(view_of(CLUSTER_GROUP, "v1beta2", "ManagedClusterSet"),),
     is_namespaced=False,
     strategy=SetStrategy(),
+    subresources=("status",),
+    has_generation=True,
+    is_custom=True,
+)
+MANAGED_CLUSTER_SET_BINDING = Kind(
+    kind="ManagedClusterSetBinding",
+    plural="managedclustersetbindings",
+    singular="managedclustersetbinding",
+    short_names=("mclsetbinding", "mclsetbindings"),
+    views=(view_of(CLUSTER_GROUP, "v1beta2", "ManagedClusterSetBinding"),),
+    is_namespaced=True,
+    strategy=_by_schema(CLUSTER_GROUP, "v1beta2", "ManagedClusterSetBinding"),
+    subresources=("status",),
+    has_generation=True,
+    is_custom=True,
+)
+PLACEMENT = Kind(
+    kind="Placement",
+    plural="placements",
+    singular="placement",
+    views=(view_of(CLUSTER_GROUP, "v1beta1", "Placement"),),
+    is_namespaced=True,
+    strategy=_by_schema(CLUSTER_GROUP, "v1beta1", "Placement"),
+    subresources=("status",),
+    has_generation=True,
+    is_custom=True,
+)
+PLACEMENT_DECISION = Kind(
+    kind="PlacementDecision",
+    plural="placementdecisions",
+    singular="placementdecision",
+    views=(view_of(CLUSTER_GROUP, "v1beta1", "PlacementDecision"),),
+    is_namespaced=True,
+    strategy=_by_schema(CLUSTER_GROUP, "v1beta1", "PlacementDecision"),
+    subresources=("status",),
+    has_generation=True,
+    is_custom=True,
+)
+ADDON_PLACEMENT_SCORE = Kind(
+    kind="AddOnPlacementScore",
+    plural="addonplacementscores",
+    singular="addonplacementscore",
+    views=(view_of(CLUSTER_GROUP, "v1alpha1", "AddOnPlacementScore"),),
+    is_namespaced=True,
+    strategy=_by_schema(CLUSTER_GROUP, "v1alpha1", "AddOnPlacementScore"),
     subresources=("status",),
     has_generation=True,
     is_custom=True,
@@ -197,7 +191,7 @@ MANIFEST_WORK = Kind(
     kind="ManifestWork",
     plural="manifestworks",
     singular="manifestwork",
-    views=(View(WORK_GROUP, "v1", printers=(name_printer(), age_printer("date")), shape=_WORK),),
+    views=(view_of(WORK_GROUP, "v1", "ManifestWork"),),
     is_namespaced=True,
     strategy=ManifestWorkStrategy(),
     subresources=("status",),
@@ -205,11 +199,18 @@ MANIFEST_WORK = Kind(
     is_custom=True,
     is_sealed=True,
 )
-_ADDON_PRINTERS = (
-    name_printer(),
-    path_printer("Available", condition_path("Available")),
-    path_printer("Degraded", condition_path("Degraded")),
-    path_printer("Progressing", condition_path("Progressing")),
+MANIFEST_WORK_REPLICA_SET = Kind(
+    kind="ManifestWorkReplicaSet",
+    plural="manifestworkreplicasets",
+    singular="manifestworkreplicaset",
+    short_names=("mwrs",),
+    views=(view_of(WORK_GROUP, "v1alpha1", "ManifestWorkReplicaSet"),),
+    is_namespaced=True,
+    strategy=_by_schema(WORK_GROUP, "v1alpha1", "ManifestWorkReplicaSet"),
+    subresources=("status",),
+    has_generation=True,
+    is_custom=True,
+    is_sealed=True,
 )
 MANAGED_CLUSTER_ADDON = Kind(
     kind="ManagedClusterAddOn",
@@ -217,12 +218,11 @@ MANAGED_CLUSTER_ADDON = Kind(
     singular="managedclusteraddon",
     short_names=("mca", "mcas"),
     views=(
-        View(ADDON_GROUP, "v1alpha1", printers=_ADDON_PRINTERS, shape=_ADDON_V1ALPHA1),
-        View(
+        view_of(ADDON_GROUP, "v1alpha1", "ManagedClusterAddOn"),
+        view_of(
             ADDON_GROUP,
             "v1beta1",
-            printers=_ADDON_PRINTERS,
-            shape=_ADDON_V1BETA1,
+            "ManagedClusterAddOn",
             to_storage=addon_view.to_v1alpha1,
             from_storage=addon_view.to_v1beta1,
         ),
@@ -233,4 +233,59 @@ MANAGED_CLUSTER_ADDON = Kind(
     has_generation=True,
     is_custom=True,
 )
-FLEET = (MANAGED_CLUSTER, MANAGED_CLUSTER_SET, MANIFEST_WORK, MANAGED_CLUSTER_ADDON)
+CLUSTER_MANAGEMENT_ADDON = Kind(
+    kind="ClusterManagementAddOn",
+    plural="clustermanagementaddons",
+    singular="clustermanagementaddon",
+    short_names=("cma", "cmas"),
+    views=(
+        view_of(ADDON_GROUP, "v1alpha1", "ClusterManagementAddOn"),
+        view_of(
+            ADDON_GROUP,
+            "v1beta1",
+            "ClusterManagementAddOn",
+            to_storage=management_addon_view.to_v1alpha1,
+            from_storage=management_addon_view.to_v1beta1,
+        ),
+    ),
+    is_namespaced=False,
+    strategy=_by_schema(ADDON_GROUP, "v1alpha1", "ClusterManagementAddOn"),
+    subresources=("status",),
+    has_generation=True,
+    is_custom=True,
+)
+ADDON_DEPLOYMENT_CONFIG = Kind(
+    kind="AddOnDeploymentConfig",
+    plural="addondeploymentconfigs",
+    singular="addondeploymentconfig",
+    views=_alike("AddOnDeploymentConfig"),
+    is_namespaced=True,
+    strategy=_by_schema(ADDON_GROUP, "v1alpha1", "AddOnDeploymentConfig"),
+    has_generation=True,
+    is_custom=True,
+)
+ADDON_TEMPLATE = Kind(
+    kind="AddOnTemplate",
+    plural="addontemplates",
+    singular="addontemplate",
+    views=_alike("AddOnTemplate"),
+    is_namespaced=False,
+    strategy=_by_schema(ADDON_GROUP, "v1alpha1", "AddOnTemplate"),
+    has_generation=True,
+    is_custom=True,
+    is_sealed=True,
+)
+FLEET = (
+    MANAGED_CLUSTER,
+    MANAGED_CLUSTER_SET,
+    MANAGED_CLUSTER_SET_BINDING,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    ADDON_PLACEMENT_SCORE,
+    MANIFEST_WORK,
+    MANIFEST_WORK_REPLICA_SET,
+    MANAGED_CLUSTER_ADDON,
+    CLUSTER_MANAGEMENT_ADDON,
+    ADDON_DEPLOYMENT_CONFIG,
+    ADDON_TEMPLATE,
+)

@@ -24,7 +24,7 @@ with_units = st.fixed_dictionaries(
     {"user": words},
     optional={
         "groups": st.lists(words, min_size=1),
-        "organizationUnits": st.lists(words, min_size=1),
+        "organizationUnit": st.lists(words, min_size=1),
     },
 )
 kube = st.fixed_dictionaries({"signerName": st.just(KUBE_SIGNER), "subject": subjects})
