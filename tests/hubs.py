@@ -195,6 +195,7 @@ async def running_hub(
     auto_accept: bool = False,
     auto_approve_users: tuple[str, ...] = (),
     http2: Http2 = "auto",
+    audit_log: str = "",
     pace: PacePolicy | None = None,
 ) -> AsyncIterator[InProcess]:
     """Run a hub for the length of the block, and stop it cleanly; raises what ended it."""
@@ -206,6 +207,7 @@ async def running_hub(
         auto_accept=auto_accept,
         auto_approve_users=auto_approve_users,
         http2=http2,
+        audit_log=audit_log,
     )
     stop = asyncio.Event()
     started: asyncio.Future[Started] = asyncio.get_running_loop().create_future()

@@ -44,7 +44,7 @@ class AuditLog:
 
     def __init__(self, target: str, counts: Counts, *, max_waiting: int = MAX_WAITING) -> None:
         self._counts, self._max_waiting = counts, max_waiting
-        self._file = _File(target)
+        self._file, self._is_failing = _File(target), False
         self._waiting: queue.SimpleQueue[Record | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
         self._thread.start()
@@ -85,19 +85,27 @@ class AuditLog:
         return batch, False
 
     def _write(self, batch: list[Record]) -> None:
+        lines = [line for record in batch if (line := self._render(record))]
         try:
-            lines = [record.render() for record in batch]
             self._file.write(b"".join(lines))
-        except Exception as error:  # noqa: BLE001  the thread's top level: the log must go on
-            self._counts.lost(len(batch))
-            if not self._file.is_failing:
-                _log.warning("audit_write_failed", error=str(error), lost=len(batch))
-            self._file.is_failing = True
+        except OSError as error:
+            self._counts.lost(len(lines))
+            if not self._is_failing:
+                _log.warning("audit_write_failed", error=str(error), lost=len(lines))
+            self._is_failing = True
         else:
-            self._counts.written(len(batch))
-            if self._file.is_failing:
+            self._counts.written(len(lines))
+            if self._is_failing:
                 _log.info("audit_writes_again")
-            self._file.is_failing = False
+            self._is_failing = False
+
+    def _render(self, record: Record) -> bytes:
+        try:
+            return record.render()
+        except Exception:  # noqa: BLE001  the thread's top level: one record must not end the log
+            self._counts.lost(1)
+            _log.exception("audit_record_failed", audit_id=ascii(record.entry.audit_id))
+            return b""
 
 
 class _File:
@@ -105,7 +113,6 @@ class _File:
 
     def __init__(self, target: str) -> None:
         self._path = None if target == STDOUT else Path(target)
-        self.is_failing = False
         self._is_torn = False
         self._handle = 1 if self._path is None else self._open(self._path)
 
