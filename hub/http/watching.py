@@ -89,7 +89,6 @@ class Watching:
     ) -> None:
         """Begin to receive changes after `watcher.since`; arm its alarms."""
         engine, responder = self._engine, reply.responder
-        engine.watches.add(watcher)
         now = engine.clock.monotonic_s()
         timeout = options.timeout_s or _DEFAULT_TIMEOUT_S * (1 + random.random())  # noqa: S311 jitter
         alarms = [self._alarms.at(now + timeout, lambda: self._expire(watcher, renderer, options))]
@@ -107,6 +106,7 @@ class Watching:
             responder.end()
 
         watcher.on_timeout = finish
+        engine.watches.add(watcher)
         responder.on_close(close)
 
     def _expire(self, watcher: Watcher, renderer: Renderer, options: ListOptions) -> None:

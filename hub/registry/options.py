@@ -6,6 +6,7 @@ k8s.io/apiserver/pkg/storage (resourceVersion semantics).
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -24,6 +25,10 @@ from hub.registry.kind import Served
 
 _MATCH = "resourceVersionMatch"
 _MATCHES = ("NotOlderThan", "Exact")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_INT64 = 1 << 63
+_MOST_DIGITS = 20
+_SHOWN = 40
 GENERIC_FIELDS = ("metadata.name", "metadata.namespace")
 
 
@@ -75,8 +80,9 @@ def parse_revision(text: str, field: str = "resourceVersion") -> int | None:
     """
     if text == "":
         return None
-    if not text.isascii() or not text.isdigit():
-        raise bad_request(f"Invalid value: {text!r}: {field}: must be a decimal number")
+    if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS:
+        shown = text[:_SHOWN]
+        raise bad_request(f"Invalid value: {shown!r}: {field}: must be a decimal number of 64 bits")
     return int(text)
 
 
@@ -115,10 +121,9 @@ def parse_list_options(
 def _parse_int(text: str, field: str) -> int | None:
     if text == "":
         return None
-    try:
-        return int(text)
-    except ValueError:
-        raise bad_request(f"{field}: {text!r} is not a number") from None
+    if _INTEGER.fullmatch(text) is None or abs(int(text)) >= _INT64:
+        raise bad_request(f"{field}: {text[:_SHOWN]!r} is not a number of 64 bits")
+    return int(text)
 
 
 def _check_fields(fields: FieldSelector, served: Served) -> None:

@@ -26,6 +26,7 @@ from hub.store import Change, Index, Op, Revision, decode_index, decode_key
 Sink: TypeAlias = Callable[[bytes], None]
 Encoder: TypeAlias = Callable[[bytes], bytes]
 Place: TypeAlias = tuple[str, ...]
+_TIDY_FROM = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,17 +188,31 @@ class Alarm:
 
 
 class Alarms:
-    """Deadlines of many watchers in one heap, so that an idle watch costs no timer and no task."""
+    """Deadlines of many watchers in one heap, so that an idle watch costs no timer and no task.
+
+    Those that are off are dropped when the heap has doubled: clients choose how far away they are.
+    """
 
     def __init__(self) -> None:
         self._heap: list[Alarm] = []
         self._order = itertools.count()
+        self._tidy_at = _TIDY_FROM
+
+    def __len__(self) -> int:
+        return len(self._heap)
 
     def at(self, when_s: float, action: Callable[[], float | None]) -> Alarm:
         """Run `action` at `when_s` (monotonic); it returns when to run again, or None."""
         alarm = Alarm(when_s, next(self._order), action)
         heapq.heappush(self._heap, alarm)
+        if len(self._heap) >= self._tidy_at:
+            self._tidy()
         return alarm
+
+    def _tidy(self) -> None:
+        self._heap = [alarm for alarm in self._heap if alarm.action is not None]
+        heapq.heapify(self._heap)
+        self._tidy_at = max(_TIDY_FROM, 2 * len(self._heap))
 
     def run(self, now_s: float) -> None:
         """Run what is due."""

@@ -186,3 +186,15 @@ def test_any_other_text_is_no_token(text: str) -> None:
     with pytest.raises(ApiError) as refused:
         decode_continue(text)
     assert refused.value.code == 400
+
+
+@pytest.mark.parametrize("text", ["1" + "0" * 25, "9" * 5000, "1_0", " 5", "five"])
+def test_numbers_that_do_not_fit_64_bits_are_refused(text: str) -> None:
+    with pytest.raises(ApiError) as revision:
+        parse_revision(text)
+    assert (revision.value.code, len(revision.value.message) < 200) == (400, True)
+    for query in ({"limit": text}, {"timeoutSeconds": text}):
+        with pytest.raises(ApiError) as refused:
+            parse(query, is_watch="timeoutSeconds" in query)
+        assert refused.value.code == 400
+    assert parse({"timeoutSeconds": str(2**63 - 1)}, is_watch=True).timeout_s == 2**63 - 1

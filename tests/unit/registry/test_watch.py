@@ -286,3 +286,14 @@ def test_alarms_ring_when_due_again_when_asked_and_not_when_off(*, is_off: bool)
     assert rung == (["once"] if is_off else ["twice", "once", "twice"])
     alarms.run(1000)
     assert len(rung) == (1 if is_off else 3)
+
+
+def test_alarms_that_are_off_do_not_pile_up_however_far_away_they_are() -> None:
+    alarms = Alarms()
+    rung: list[str] = []
+    kept = [alarms.at(1e12 + n, lambda: rung.append("x")) for n in range(50)]
+    for _ in range(10_000):
+        alarms.at(1e15, lambda: None).off()
+    assert len(alarms) < 2_000
+    alarms.run(1e13)
+    assert len(rung) == len(kept)
