@@ -17,6 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from tests.clients.cli import Kubectl, Output
 from tests.hubs import InProcess, running_hub
+from tests.server.support import ROOT_CA
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 CLUSTERS = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
@@ -123,7 +124,8 @@ async def test_objects_are_deleted_by_label(k: Kubectl, ns: str) -> None:
     assert deleted.out == (
         f'configmap "a" deleted from {ns} namespace\nconfigmap "b" deleted from {ns} namespace\n'
     )
-    assert (await k.ok("get", "cm", "-n", ns, "-o", "name")).out == "configmap/kept\n"
+    left = (await k.ok("get", "cm", "-n", ns, "-o", "name")).out
+    assert left == f"configmap/kept\nconfigmap/{ROOT_CA}\n"
 
 
 # ------------------------------------------------------------------ get
@@ -200,7 +202,7 @@ async def test_a_list_is_read_in_chunks(k: Kubectl, ns: str) -> None:
     for name in "abcde":
         await k.ok("create", "cm", name, "-n", ns)
     rows = (await k.ok("get", "cm", "--chunk-size=2", "-n", ns)).rows()
-    assert [row[0] for row in rows] == ["NAME", *"abcde"]
+    assert [row[0] for row in rows] == ["NAME", *"abcde", ROOT_CA]
 
 
 async def test_what_is_not_there_is_told(k: Kubectl, ns: str) -> None:
@@ -215,7 +217,7 @@ async def test_what_is_not_there_is_told(k: Kubectl, ns: str) -> None:
     assert (ignored.out, ignored.err) == ("", "")
     unknown = await k.run("get", "nosuchthings")
     assert unknown.err == 'error: the server doesn\'t have a resource type "nosuchthings"\n'
-    empty = await k.ok("get", "cm", "-n", ns)
+    empty = await k.ok("get", "secrets", "-n", ns)
     assert empty.err == f"No resources found in {ns} namespace.\n"
 
 
@@ -298,7 +300,8 @@ async def test_a_watch_shows_additions_changes_and_deletions_and_ends_with_the_h
             seen.append((found["type"], found["object"]["metadata"]["name"]))
             return True
 
-        await read_until(process, note)
+        for _ in range(2):
+            await read_until(process, note)
         await k.ok("create", "cm", "fresh", "-n", "default")
         await read_until(process, note)
         await k.ok("label", "cm", "fresh", "a=b", "-n", "default")
@@ -306,6 +309,7 @@ async def test_a_watch_shows_additions_changes_and_deletions_and_ends_with_the_h
         await k.ok("delete", "cm", "fresh", "-n", "default")
         await read_until(process, note)
         assert seen == [
+            ("ADDED", ROOT_CA),
             ("ADDED", "there"),
             ("ADDED", "fresh"),
             ("MODIFIED", "fresh"),
@@ -320,15 +324,15 @@ async def test_a_watched_table_prints_its_head_once(k: Kubectl, ns: str) -> None
     await k.ok("create", "namespace", ns)
     await k.ok("create", "cm", "c1", "-n", ns)
     process = await k.start("get", "cm", "-w", "-n", ns)
-    lines = [await read_until(process, bool), await read_until(process, bool)]
+    lines = [await read_until(process, bool) for _ in range(3)]
     await k.ok("create", "cm", "c2", "--from-literal=a=b", "-n", ns)
     lines.append(await read_until(process, bool))
     await k.ok("delete", "cm", "c2", "-n", ns)
     lines.append(await read_until(process, bool))
     process.terminate()
     await process.communicate()
-    assert [line.split()[0] for line in lines] == ["NAME", "c1", "c2", "c2"]
-    assert [line.split()[1] for line in lines] == ["DATA", "0", "1", "1"]
+    assert [line.split()[0] for line in lines] == ["NAME", "c1", ROOT_CA, "c2", "c2"]
+    assert [line.split()[1] for line in lines] == ["DATA", "0", "1", "1", "1"]
 
 
 async def test_a_watch_of_one_object_shows_only_that(k: Kubectl, ns: str) -> None:
@@ -469,7 +473,8 @@ async def test_a_token_serves_as_a_login_with_the_rights_that_were_bound(
     robot = Kubectl(kubectl, with_token(hub.kubeconfig, token, tmp_path), tmp_path)
     who = await robot.ok("auth", "whoami", "-o", "json")
     assert who.obj()["status"]["userInfo"]["username"] == f"system:serviceaccount:{ns}:robot"
-    assert (await robot.ok("get", "configmaps", "-n", ns, "-o", "name")).out == "configmap/c1\n"
+    listed = (await robot.ok("get", "configmaps", "-n", ns, "-o", "name")).out
+    assert listed == f"configmap/c1\nconfigmap/{ROOT_CA}\n"
     refused = await robot.run("get", "secrets", "-n", ns)
     assert (refused.code, refused.err) == (
         1,
