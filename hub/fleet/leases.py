@@ -11,12 +11,14 @@ Unknown forever and a restored hub declares its whole fleet dead in its first se
 """
 
 import datetime as dt
+from http import HTTPStatus
 
 from hub.clock import Clock
 from hub.fleet.conditions import ACCEPTED, AVAILABLE, CLOCK_SYNCED, condition_status, set_condition
 from hub.fleet.kinds import MANAGED_CLUSTER, MANAGED_CLUSTER_ADDON
 from hub.fleet.registration import LEASE_NAME
 from hub.meta import Obj
+from hub.meta.errors import ApiError
 from hub.meta.timestamp import format_micro_time, parse_time
 from hub.registry.builtin import LEASE
 from hub.registry.engine import Engine
@@ -26,6 +28,8 @@ from hub.store import Op
 
 GRACE_LEASES = 5
 _DEFAULT_LEASE_S = 60
+_LEAST_LEASE_S, _MOST_LEASE_S = 1, 7 * 24 * 3600
+"""What agents write is bounded: a negative duration would be due for ever, at once."""
 SKIP_CLOCK_CHECK = "registration.open-cluster-management.io/skip-clock-sync-check"
 
 
@@ -81,7 +85,8 @@ class LeaseJudge:
     def _lease_s(self, cluster: str) -> float:
         obj = self._engine.peek(MANAGED_CLUSTER, cluster)
         spec = (obj or {}).get("spec") or {}
-        return float(spec.get("leaseDurationSeconds") or _DEFAULT_LEASE_S)
+        asked = int(spec.get("leaseDurationSeconds") or _DEFAULT_LEASE_S)
+        return float(min(max(asked, _LEAST_LEASE_S), _MOST_LEASE_S))
 
     async def refresh_all(self) -> int:
         """Give every cluster's Lease a renewTime of now, before anyone is served.
@@ -135,12 +140,17 @@ class LeaseJudge:
         def change(obj: Obj) -> None:
             set_condition(obj, "Available", "Unknown", reason=reason, message=message, now=now)
 
-        await self._set(name, AVAILABLE, "Unknown", reason, message)
+        # the cluster last: it says that its add-ons are done, and nothing is tried again after it
         for addon in self._engine.each(MANAGED_CLUSTER_ADDON, name):
             own = str(addon["metadata"]["name"])
-            await self._engine.modify(
-                MANAGED_CLUSTER_ADDON, own, change, namespace=name, subresource="status"
-            )
+            try:
+                await self._engine.modify(
+                    MANAGED_CLUSTER_ADDON, own, change, namespace=name, subresource="status"
+                )
+            except ApiError as error:
+                if error.code != HTTPStatus.NOT_FOUND:  # deleted meanwhile
+                    raise
+        await self._set(name, AVAILABLE, "Unknown", reason, message)
 
     async def _report_clock(self, name: str, cluster: Obj) -> None:
         is_off = self._is_off(name, self._skew_s.get(name))

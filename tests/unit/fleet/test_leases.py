@@ -22,7 +22,8 @@ from hub.fleet.registration import LEASE_NAME
 from hub.meta import Obj
 from hub.meta.timestamp import format_micro_time, parse_time
 from hub.registry.builtin import CLUSTER_NAME_LABEL, LEASE
-from hub.registry.engine import Engine
+from hub.registry.engine import Change, Engine
+from hub.registry.kind import Kind
 from tests.unit.registry.given import VirtualClock, an_engine
 
 
@@ -125,6 +126,49 @@ async def test_the_add_ons_of_a_silent_cluster_become_unknown_with_it(tmp_path: 
             "Unknown",
             "ManagedClusterLeaseUpdateStopped",
         )
+
+
+async def test_an_add_on_deleted_meanwhile_does_not_save_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_cluster(tmp_path) as given:
+        for name in ("a", "b", "c"):
+            addon = {"metadata": {"name": name}}
+            await given.engine.create(MANAGED_CLUSTER_ADDON, addon, namespace="c")
+        given.clock.move(300)
+        modify = given.engine.modify
+
+        async def racing(
+            kind: Kind, name: str, change: Change, *, namespace: str = "", subresource: str = ""
+        ) -> Obj:
+            if (kind, name) == (MANAGED_CLUSTER_ADDON, "b"):
+                await given.engine.delete(MANAGED_CLUSTER_ADDON, "b", namespace="c")
+            return await modify(kind, name, change, namespace=namespace, subresource=subresource)
+
+        monkeypatch.setattr(given.engine, "modify", racing)
+        await given.judge_now()
+        for name in ("a", "c"):
+            found = given.engine.get(MANAGED_CLUSTER_ADDON, name, "c")
+            assert condition_status(found, "Available") == "Unknown"
+        assert given.status(AVAILABLE) == "Unknown"
+
+
+@pytest.mark.parametrize("seconds", [-1, -(10**30)])
+async def test_a_lease_duration_below_zero_is_not_due_all_the_time(
+    tmp_path: Path, seconds: int
+) -> None:
+    async with a_cluster(tmp_path) as given:
+        await given.spec(leaseDurationSeconds=seconds)
+        assert await given.judge_now() == 5
+        given.clock.move(5)
+        assert await given.judge_now() == 5
+        assert given.status(AVAILABLE) == "Unknown"
+
+
+async def test_a_lease_duration_beyond_all_bounds_is_a_week(tmp_path: Path) -> None:
+    async with a_cluster(tmp_path) as given:
+        await given.spec(leaseDurationSeconds=10**400)
+        assert await given.judge_now() == 5 * 7 * 24 * 3600
 
 
 async def test_every_renewal_begins_the_time_anew(tmp_path: Path) -> None:
