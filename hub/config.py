@@ -14,7 +14,11 @@ Http2: TypeAlias = Literal["auto", "ngh2", "h2"]
 
 
 class ConfigError(ValueError):
-    """A setting that cannot be; the message names it and the fix."""
+    """Settings that cannot be; each problem names its setting and the fix."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,24 +46,27 @@ class Config:
     http2: Http2 = "auto"
     """HTTP/2 library: auto, ngh2 or h2."""
 
+    log_level: str = "info"
+    """What is logged: debug, info, warning or error."""
+
     def __post_init__(self) -> None:
-        if self.http2 not in ("auto", "ngh2", "h2"):
-            raise ConfigError(f"http2: {self.http2!r} must be auto, ngh2 or h2")
-        self.address()
-        if self.url:
-            _check_url(self.url)
+        problems = [
+            *_choice("http2", self.http2, ("auto", "ngh2", "h2")),
+            *_listen_problems(self.listen),
+            *(_url_problems(self.url) if self.url else ()),
+            *_choice("log-level", self.log_level, ("debug", "info", "warning", "error")),
+        ]
         if self.object_store and "://" not in self.object_store:
-            raise ConfigError(
+            problems.append(
                 f"object-store: {self.object_store!r} must be file:///dir or s3://bucket/prefix"
             )
+        if problems:
+            raise ConfigError(*problems)
 
     def address(self) -> tuple[str, int]:
         """Return the host and port to listen on."""
         host, _, port = self.listen.rpartition(":")
-        host = host.strip("[]")
-        if not host or not port.isdigit() or int(port) > 65535:
-            raise ConfigError(f"listen: {self.listen!r} must be ADDRESS:PORT")
-        return host, int(port)
+        return host.strip("[]"), int(port)
 
     def hub_key_path(self) -> Path:
         """Return where the hub key is."""
@@ -81,14 +88,27 @@ class Config:
         return f"https://[{host}]:{port}" if address.version == 6 else f"https://{host}:{port}"
 
 
-def _check_url(url: str) -> None:
-    """Refuse what clients could not be told as the address of the hub."""
+def _choice(key: str, value: str, known: tuple[str, ...]) -> list[str]:
+    if value in known:
+        return []
+    return [f"{key}: {value!r} must be {', '.join(known[:-1])} or {known[-1]}"]
+
+
+def _listen_problems(listen: str) -> list[str]:
+    host, _, port = listen.rpartition(":")
+    is_port = port.isascii() and port.isdigit() and int(port) <= 65535
+    return [] if host.strip("[]") and is_port else [f"listen: {listen!r} must be ADDRESS:PORT"]
+
+
+def _url_problems(url: str) -> list[str]:
+    """Return why clients could not be told `url` as the address of the hub."""
     try:
         parts = urlsplit(url)
         is_address = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
     except ValueError:  # a port that is none, or half an IPv6 address
         is_address = False
     if not is_address or parts.scheme != "https":
-        raise ConfigError(f"url: {url!r} must be https://HOST:PORT")
+        return [f"url: {url!r} must be https://HOST:PORT"]
     if parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise ConfigError(f"url: {url!r} must not have a path")
+        return [f"url: {url!r} must not have a path"]
+    return []

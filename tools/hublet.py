@@ -1,25 +1,28 @@
 """``hublet``: serve a hub, simulate a fleet, show the main job.
 
-Thin: reads flags, environment (``HUBLET_*``) and hands over. Exit codes are in docs/errors.md.
+Thin: reads flags, environment (``HUBLET_*``) and file, and hands over. Exit codes are in
+docs/errors.md.
 """
 
 import asyncio
+import os
 import signal
 import sys
-from pathlib import Path
 from typing import NoReturn
 
 import click
 import uvloop
+from click.core import ParameterSource
 
 from hub.auth.errors import AuthError
 from hub.clock import SystemClock
-from hub.config import Config, ConfigError, Http2
+from hub.config import Config, ConfigError
 from hub.server import Started, run_hub
 from hub.store import StoreError
 from snapshot.errors import Fenced, SnapshotError
 from tools.demo import demo
 from tools.logs import configure_logs
+from tools.settings import Effective, add_settings, resolve
 from tools.simulate.cli import simulate
 
 EXIT_OS, EXIT_CONFIG, EXIT_STORE, EXIT_FENCED = 1, 2, 11, 75
@@ -32,96 +35,43 @@ def main() -> None:
 
 
 @main.command()
-@click.option(
-    "--data-dir",
-    envvar="HUBLET_DATA_DIR",
-    type=click.Path(path_type=Path),
-    default=Path("hublet-data"),
-    help="Where the store lies.",
-)
-@click.option(
-    "--listen",
-    envvar="HUBLET_LISTEN",
-    default="127.0.0.1:6443",
-    help="Address and port to serve on.",
-)
-@click.option(
-    "--url", envvar="HUBLET_URL", default="", help="What clients are told, https://HOST:PORT."
-)
-@click.option(
-    "--key-file",
-    envvar="HUBLET_KEY_FILE",
-    type=click.Path(path_type=Path),
-    default=None,
-    help="The hub key; outside the data directory.  [default: DATA_DIR.key]",
-)
-@click.option(
-    "--object-store",
-    envvar="HUBLET_OBJECT_STORE",
-    default="",
-    help="Ship every change to file:///dir or s3://bucket/prefix.",
-)
-@click.option(
-    "--auto-approve-users",
-    envvar="HUBLET_AUTO_APPROVE_USERS",
-    default="",
-    help="Bootstrap users whose first certificate requests need no person, comma separated.",
-)
-@click.option(
-    "--auto-accept/--no-auto-accept",
-    envvar="HUBLET_AUTO_ACCEPT",
-    default=False,
-    help="Accept every new cluster.",
-)
-@click.option(
-    "--audit-log",
-    envvar="HUBLET_AUDIT_LOG",
-    default="",
-    help="Record every request in this file, as JSON lines; - is standard output.",
-)
-@click.option(
-    "--http2",
-    envvar="HUBLET_HTTP2",
-    type=click.Choice(["auto", "ngh2", "h2"]),
-    default="auto",
-    help="HTTP/2 library.",
-)
-@click.option(
-    "--log-level", envvar="HUBLET_LOG_LEVEL", default="info", help="debug, info, warning or error."
-)
-def serve(
-    *,
-    data_dir: Path,
-    listen: str,
-    url: str,
-    key_file: Path | None,
-    object_store: str,
-    auto_approve_users: str,
-    auto_accept: bool,
-    audit_log: str,
-    http2: Http2,
-    log_level: str,
-) -> None:
+@click.pass_context
+def serve(context: click.Context, /, **_flags: object) -> None:
     """Run a hub until SIGTERM or SIGINT."""
-    configure_logs(log_level)
-    try:
-        config = Config(
-            data_dir=data_dir,
-            listen=listen,
-            url=url,
-            key_file=key_file,
-            object_store=object_store,
-            auto_approve_users=tuple(u for u in auto_approve_users.split(",") if u),
-            auto_accept=auto_accept,
-            audit_log=audit_log,
-            http2=http2,
-        )
-    except ConfigError as error:
-        _fail(EXIT_CONFIG, str(error))
+    config = _resolve(context).config
+    configure_logs(config.log_level)
     try:
         uvloop.run(_serve(config))
     except (BaseExceptionGroup, SnapshotError, StoreError, AuthError, OSError) as error:
         _explain(_first(error))
+
+
+@main.group("config")
+def config_group() -> None:
+    """Look at the configuration."""
+
+
+@config_group.command("show")
+@click.pass_context
+def show(context: click.Context, /, **_flags: object) -> None:
+    """Print what is in force and where each setting comes from, as a YAML file."""
+    for line in _resolve(context).lines():
+        click.echo(line)
+
+
+def _resolve(context: click.Context) -> Effective:
+    """Return the configuration, or end with everything that is wrong with it."""
+    given = {
+        name: value
+        for name, value in context.params.items()
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+    try:
+        return resolve(given, os.environ)
+    except ConfigError as error:
+        for problem in error.problems[:-1]:
+            click.echo(f"error: {problem}", err=True)
+        _fail(EXIT_CONFIG, error.problems[-1])
 
 
 def _explain(error: BaseException) -> None:
@@ -174,6 +124,8 @@ def _fail(code: int, message: str, hint: str = "") -> NoReturn:
     sys.exit(code)
 
 
+add_settings(serve)
+add_settings(show)
 main.add_command(simulate)
 main.add_command(demo)
 

@@ -1,0 +1,155 @@
+"""Settings: which of flag, variable, file and default counts, and that all problems are named."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hub.config import Config, ConfigError
+from tools import hublet
+from tools.settings import SETTINGS, Effective, resolve
+
+
+def in_file(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "hublet.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+def source_of(effective: Effective, key: str) -> tuple[object, str]:
+    return getattr(effective.config, key.replace("-", "_")), effective.sources[key]
+
+
+def test_every_field_of_the_configuration_is_a_setting() -> None:
+    assert {setting.name for setting in SETTINGS} == {field.name for field in fields(Config)}
+
+
+def test_flags_count_before_variables_before_the_file_before_defaults(tmp_path: Path) -> None:
+    file = in_file(tmp_path, "listen: 0.0.0.0:1\nurl: https://file:1\nhttp2: h2\ndata-dir: /file\n")
+    given = {"config": file, "listen": "0.0.0.0:3"}
+    variables = {"HUBLET_LISTEN": "0.0.0.0:2", "HUBLET_URL": "https://variable:2"}
+    found = resolve(given, variables)
+    assert source_of(found, "listen") == ("0.0.0.0:3", "--listen")
+    assert source_of(found, "url") == ("https://variable:2", "HUBLET_URL")
+    assert source_of(found, "http2") == ("h2", file)
+    assert source_of(found, "data-dir") == (Path("/file"), file)
+    assert source_of(found, "log-level") == ("info", "default")
+    assert resolve({}, {"HUBLET_CONFIG": file}).config.http2 == "h2"
+
+
+def test_without_anything_the_defaults_are_in_force() -> None:
+    found = resolve({}, {})
+    assert found.config == Config()
+    assert set(found.sources.values()) == {"default"}
+
+
+def test_an_empty_variable_is_none(tmp_path: Path) -> None:
+    assert resolve({}, {"HUBLET_LISTEN": "", "HUBLET_CONFIG": ""}).config == Config()
+
+
+@pytest.mark.parametrize(
+    ("written", "users"),
+    [
+        ("[a, 'b*']", ("a", "b*")),
+        ("a, b*,", ("a", "b*")),
+        ("[]", ()),
+        ("''", ()),
+    ],
+)
+def test_a_list_is_one_in_yaml_or_words_between_commas(
+    tmp_path: Path, written: str, users: tuple[str, ...]
+) -> None:
+    file = in_file(tmp_path, f"auto-approve-users: {written}\n")
+    assert resolve({"config": file}, {}).config.auto_approve_users == users
+    flag = resolve({"auto_approve_users": "x, y"}, {})
+    assert flag.config.auto_approve_users == ("x", "y")
+
+
+@pytest.mark.parametrize(
+    ("word", "value"), [("true", True), ("Yes", True), ("1", True), ("off", False), ("0", False)]
+)
+def test_a_boolean_is_a_word_in_the_environment(word: str, *, value: bool) -> None:
+    assert resolve({}, {"HUBLET_AUTO_ACCEPT": word}).config.auto_accept is value
+
+
+def problems(given: dict[str, object], variables: dict[str, str]) -> list[str]:
+    with pytest.raises(ConfigError) as refused:
+        resolve(given, variables)
+    return list(refused.value.problems)
+
+
+def test_all_problems_are_named_at_once_with_key_and_source(tmp_path: Path) -> None:
+    file = in_file(
+        tmp_path,
+        "lisen: x\nauto-approve-users: [a, 2]\nhttp2: h3\nhttp2: h4\nkey-file: 7\n",
+    )
+    found = problems(
+        {"config": file, "url": "http://x", "data_dir": ""},
+        {"HUBLET_AUTO_ACCEPT": "maybe", "HUBLET_LOG_LEVEL": "loud"},
+    )
+    assert found == [
+        f'config: {file}: line 4: key "http2" already set in map',
+        f"lisen: there is no such setting, is listen meant? ({file})",
+        "data-dir: must not be empty (--data-dir)",
+        f"key-file: must be text, not number ({file})",
+        f"auto-approve-users[1]: must be text, not number ({file})",
+        "auto-accept: 'maybe' must be true or false (HUBLET_AUTO_ACCEPT)",
+        f"http2: 'h4' must be auto, ngh2 or h2 ({file})",
+        "url: 'http://x' must be https://HOST:PORT (--url)",
+        "log-level: 'loud' must be debug, info, warning or error (HUBLET_LOG_LEVEL)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("- a\n", "the body must be an object, not array"),
+        ("a: [\n", "did not find expected node content"),
+    ],
+)
+def test_a_file_that_is_no_mapping_is_named(tmp_path: Path, text: str, says: str) -> None:
+    file = in_file(tmp_path, text)
+    (problem,) = problems({"config": file}, {})
+    assert problem.startswith(f"config: {file}: ")
+    assert says in problem
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    file = str(tmp_path / "none.yaml")
+    assert problems({"config": file}, {}) == [
+        f"config: {file} cannot be read: No such file or directory"
+    ]
+
+
+def test_config_show_prints_a_file_that_means_the_same(tmp_path: Path) -> None:
+    runner = CliRunner()
+    flags = ["config", "show", "--auto-accept", "--data-dir", str(tmp_path / "data")]
+    variables = {"HUBLET_LISTEN": "0.0.0.0:7443", "HUBLET_AUTO_APPROVE_USERS": "a,b"}
+    shown = runner.invoke(hublet.main, flags, env=variables)
+    assert shown.exit_code == 0, shown.output
+    by_key = dict(line.split(": ", 1) for line in shown.output.splitlines())
+    assert list(by_key) == [setting.key for setting in SETTINGS]
+    assert by_key["listen"].startswith('"0.0.0.0:7443" ')
+    assert by_key["listen"].endswith("  # HUBLET_LISTEN")
+    assert by_key["url"].startswith('"https://127.0.0.1:7443" ')
+    assert by_key["key-file"].startswith(f'"{tmp_path / "data.key"}" ')
+    assert by_key["auto-accept"].endswith("  # --auto-accept")
+    again = resolve({"config": in_file(tmp_path, shown.output)}, {}).config
+    assert (again.listen, again.auto_approve_users, again.auto_accept) == (
+        "0.0.0.0:7443",
+        ("a", "b"),
+        True,
+    )
+
+
+@pytest.mark.parametrize("command", [["serve"], ["config", "show"]])
+def test_a_command_names_every_problem_and_ends_with_2(command: list[str]) -> None:
+    flags = [*command, "--listen", "6443", "--http2", "h3", "--no-auto-accept"]
+    refused = CliRunner().invoke(hublet.main, flags, env={"HUBLET_URL": "hub"})
+    assert refused.exit_code == hublet.EXIT_CONFIG
+    assert refused.stderr.splitlines() == [
+        "error: http2: 'h3' must be auto, ngh2 or h2 (--http2)",
+        "error: listen: '6443' must be ADDRESS:PORT (--listen)",
+        "error: url: 'hub' must be https://HOST:PORT (HUBLET_URL)",
+    ]

@@ -1,0 +1,239 @@
+"""The settings of ``hublet serve``: flags over ``HUBLET_*`` over a YAML file over defaults.
+
+Owns where a value comes from and how it is read; which values can be is `hub.config`'s business.
+Everything is looked at before anything is refused: one start names all problems.
+"""
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TypeAlias
+
+import click
+
+from hub.config import Config, ConfigError
+from hub.meta.codec import yaml
+from hub.meta.codec.json import encode, kind_of
+from hub.meta.errors import ApiError
+
+Value: TypeAlias = str | bool | Path | tuple[str, ...] | None
+Reader: TypeAlias = Callable[[object, str], Value]
+CONFIG_FLAG, CONFIG_VARIABLE = "--config", "HUBLET_CONFIG"
+DEFAULT = "default"
+_YES, _NO = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
+
+
+class _ValueProblemError(ValueError):
+    """A value of another type than the setting's; the message names the place in it."""
+
+
+def _text(value: object, key: str) -> str:
+    if isinstance(value, str):
+        return value
+    raise _ValueProblemError(f"{key}: must be text, not {kind_of(value)}")
+
+
+def _path(value: object, key: str) -> Path:
+    if not _text(value, key):
+        raise _ValueProblemError(f"{key}: must not be empty")
+    return Path(str(value))
+
+
+def _path_if_any(value: object, key: str) -> Path | None:
+    return _path(value, key) if value else None
+
+
+def _boolean(value: object, key: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = str(value).lower()
+    if isinstance(value, str) and word in _YES | _NO:
+        return word in _YES
+    raise _ValueProblemError(f"{key}: {value!r} must be true or false")
+
+
+def _words(value: object, key: str) -> tuple[str, ...]:
+    if isinstance(value, list):
+        return tuple(_text(word, f"{key}[{at}]") for at, word in enumerate(value))
+    return tuple(word.strip() for word in _text(value, key).split(",") if word.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its field in `Config`, and how it is given."""
+
+    name: str
+    read: Reader
+    help: str
+    metavar: str = "TEXT"
+
+    @property
+    def key(self) -> str:
+        """Return its name in the file and in messages."""
+        return self.name.replace("_", "-")
+
+    @property
+    def flag(self) -> str:
+        """Return its flag."""
+        return f"--{self.key}"
+
+    @property
+    def variable(self) -> str:
+        """Return its environment variable."""
+        return f"HUBLET_{self.name.upper()}"
+
+
+SETTINGS = (
+    Setting("data_dir", _path, "Where the store lies.", "DIR"),
+    Setting("listen", _text, "Address and port to serve on.", "ADDR:PORT"),
+    Setting("url", _text, "What clients are told, https://HOST:PORT.", "URL"),
+    Setting(
+        "key_file",
+        _path_if_any,
+        "The hub key; outside the data directory.  [default: DATA_DIR.key]",
+        "FILE",
+    ),
+    Setting(
+        "object_store", _text, "Ship every change to file:///dir or s3://bucket/prefix.", "URL"
+    ),
+    Setting(
+        "auto_approve_users",
+        _words,
+        "Bootstrap users whose first certificate requests need no person, comma separated.",
+        "LIST",
+    ),
+    Setting("auto_accept", _boolean, "Accept every new cluster."),
+    Setting(
+        "audit_log",
+        _text,
+        "Record every request in this file, as JSON lines; - is standard output.",
+        "FILE",
+    ),
+    Setting("http2", _text, "HTTP/2 library.", "[auto|ngh2|h2]"),
+    Setting("log_level", _text, "JSON lines on stderr.", "[debug|info|warning|error]"),
+)
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
+_DEFAULTS: Mapping[str, object] = {field.name: field.default for field in fields(Config)}
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """A configuration that can be, and where each of its settings came from."""
+
+    config: Config
+    sources: Mapping[str, str]
+
+    def lines(self) -> list[str]:
+        """Return it as a YAML file, the source of each setting as a comment."""
+        shown = {s.key: encode(_plain(self._shown(s))).decode() for s in SETTINGS}
+        pairs = {key: f"{key}: {value}" for key, value in shown.items()}
+        width = max(map(len, pairs.values()))
+        return [f"{pair:<{width}}  # {self.sources[key]}" for key, pair in pairs.items()]
+
+    def _shown(self, setting: Setting) -> object:
+        if setting.name == "key_file":
+            return self.config.hub_key_path()
+        if setting.name == "url":
+            _, port = self.config.address()
+            return self.config.public_url(port) if port else self.config.url
+        return getattr(self.config, setting.name)
+
+
+def add_settings(command: click.Command) -> None:
+    """Give a command the flag of each setting, and ``--config``."""
+    file = _Option(
+        [CONFIG_FLAG],
+        envvar=CONFIG_VARIABLE,
+        show_envvar=True,
+        metavar="FILE",
+        help="A YAML file of settings, named like the flags.",
+    )
+    command.params += [file, *map(_option, SETTINGS)]
+
+
+def resolve(given: Mapping[str, object], environment: Mapping[str, str]) -> Effective:
+    """Return what is in force.
+
+    `given` has the values of the flags that stand on the command line, by their names in `Config`
+    (and "config"). Raises ConfigError with everything that is wrong.
+    """
+    problems: list[str] = []
+    values: dict[str, Value] = {}
+    sources = dict.fromkeys(_BY_KEY, DEFAULT)
+    place = given.get("config") or environment.get(CONFIG_VARIABLE)
+    in_file = _read_file(Path(str(place)), problems) if place else {}
+    for setting in SETTINGS:
+        for source, value in (
+            (setting.flag, given.get(setting.name)),
+            (setting.variable, environment.get(setting.variable) or None),
+            (str(place), in_file.get(setting.key)),
+        ):
+            if value is None:
+                continue
+            sources[setting.key] = source
+            try:
+                values[setting.name] = setting.read(value, setting.key)
+            except _ValueProblemError as problem:
+                problems.append(f"{problem} ({source})")
+            break
+    try:
+        config = Config(**values)  # type: ignore[arg-type]  # each reader returns its field's type
+    except ConfigError as error:
+        problems += [_sourced(problem, sources) for problem in error.problems]
+    if problems:
+        raise ConfigError(*problems)
+    return Effective(config, sources)
+
+
+def _read_file(path: Path, problems: list[str]) -> Mapping[str, object]:
+    try:
+        faults: list[str] = []
+        found = yaml.decode(path.read_bytes(), faults)
+    except OSError as error:
+        problems.append(f"config: {path} cannot be read: {error.strerror}")
+        return {}
+    except ApiError as error:
+        problems.append(f"config: {path}: {error.message.rpartition('yaml: ')[2]}")
+        return {}
+    lines = "\n".join(faults).removeprefix(yaml.FAULTS_HEAD).splitlines()
+    problems += [f"config: {path}: {line.strip()}" for line in lines]
+    for key in found:
+        if key not in _BY_KEY:
+            close = difflib.get_close_matches(key, _BY_KEY, n=1)
+            hint = f", is {close[0]} meant?" if close else ""
+            problems.append(f"{key}: there is no such setting{hint} ({path})")
+    return found
+
+
+def _sourced(problem: str, sources: Mapping[str, str]) -> str:
+    source = sources.get(problem.partition(":")[0], DEFAULT)
+    return problem if source == DEFAULT else f"{problem} ({source})"
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Path):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+class _Option(click.Option):
+    """A flag whose variable is in the help; `resolve` reads it and so knows the source."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:  # noqa: ARG002  click's seam
+        return None
+
+
+def _option(setting: Setting) -> click.Option:
+    default = _DEFAULTS[setting.name]
+    is_flag = isinstance(default, bool)
+    shown = "" if default == () else default
+    return _Option(
+        [f"{setting.flag}/--no-{setting.key}" if is_flag else setting.flag],
+        envvar=setting.variable,
+        show_envvar=True,
+        default=str(shown) if isinstance(shown, Path) else shown,
+        show_default=shown not in ("", None),
+        metavar=None if is_flag else setting.metavar,
+        help=setting.help,
+    )
