@@ -431,7 +431,12 @@ class Engine:
     def _renew(self, kind: Kind, new: Obj, stored: Stored) -> Obj:
         pieces = _draft(new)
         index = objects.index_of(kind, new)
-        revision = self.store.renew(stored.key, pieces, index, expect=stored.revision)
+        try:
+            revision = self.store.renew(stored.key, pieces, index, expect=stored.revision)
+        except (Conflict, NotFound):
+            raise
+        except StoreError as error:
+            raise checks.as_api_error(error) from error
         meta_of(new)["resourceVersion"] = str(revision)
         return new
 
