@@ -40,25 +40,28 @@ _named = msgspec.json.Decoder(_Named)
 
 @dataclass(slots=True)
 class Entry:
-    """One request, as far as it is known; `asked` is None when its path means nothing.
+    """One request, as far as it is known.
 
-    `trouble` is why nobody was authenticated.
+    `verb` is empty until its path is understood, and `asked` None if it means nothing; `trouble` is
+    why nobody was authenticated.
     """
 
     audit_id: str
+    method: str
     uri: str
     received: dt.datetime
-    asked: Attributes | None
-    verb: str
     source_ips: tuple[str, ...]
     user_agent: str
+    verb: str = ""
+    asked: Attributes | None = None
     user: User | None = None
     impersonated: User | None = None
     decision: tuple[str, str] | None = None
     trouble: str = ""
 
-    def decided(self, *, allowed: bool, reason: str) -> None:
-        """Remember what authorisation said."""
+    def decided(self, asked: Attributes, *, verb: str, allowed: bool, reason: str) -> None:
+        """Remember what was asked, and what authorisation said."""
+        self.verb, self.asked = verb, asked
         self.decision = ("allow" if allowed else "forbid", reason)
 
 
@@ -146,9 +149,9 @@ def source_ips(headers: Mapping[str, str], remote: str) -> tuple[str, ...]:
 
     `remote` is address and port.
     """
+    peer = remote.rpartition(":")[0].strip("[]")
     said = [*headers.get("x-forwarded-for", "").split(","), headers.get("x-real-ip", "")]
-    found = [ip for ip in (_address(text.strip()) for text in said) if ip]
-    peer = _address(remote.rpartition(":")[0].strip("[]"))
+    found = [ip for text in said if text and (ip := _address(text.strip()))]
     return tuple(dict.fromkeys([*found, *([peer] if peer and peer not in found[-1:] else [])]))
 
 

@@ -138,7 +138,7 @@ class Api:
         decision = self._services.authorizer.authorize(user, asked)
         if entry is not None:
             reason = decision.reason if decision.allowed else decision.trouble
-            entry.decided(allowed=decision.allowed, reason=reason)
+            entry.decided(asked, verb=info.verb, allowed=decision.allowed, reason=reason)
         if decision.allowed:
             return
         resource = Resource(info.group, info.resource) if info.is_resource else Resource("", "")

@@ -24,18 +24,11 @@ class Auditor:
 
     def begin(self, request: Request, audit_id: str) -> Entry:
         """Return what is known of a request as it comes in."""
-        try:
-            info = parse_request(request.method, request.target)
-        except ApiError:  # it will be refused; that is recorded all the same
-            asked, verb = None, request.method.lower()
-        else:
-            asked, verb = info.attributes(), info.verb
         return Entry(
             audit_id=audit_id,
+            method=request.method,
             uri=request.target,
             received=self._clock.now(),
-            asked=asked,
-            verb=verb,
             source_ips=source_ips(request.headers, request.remote),
             user_agent=shorten_agent(request.headers.get("user-agent", "")),
         )
@@ -46,6 +39,8 @@ class Auditor:
 
     def record(self, entry: Entry, stage: Stage, code: int, body: bytes = b"") -> None:
         """Have one stage written. Bodies are kept only where the record needs a part of them."""
+        if not entry.verb:  # refused before its path was looked at
+            _read_path(entry)
         needed = code >= 400 or (code == 201 and entry.asked is not None and not entry.asked.name)
         self._log.put(Record(entry, stage, self._clock.now(), code, body if needed else b""))
 
@@ -99,6 +94,13 @@ class AuditedResponder:
     def on_close(self, callback: Callable[[], None]) -> None:
         """Call `callback` once when the stream ends."""
         self._inner.on_close(callback)
+
+
+def _read_path(entry: Entry) -> None:
+    entry.verb = entry.method.lower()
+    with contextlib.suppress(ApiError):  # a path that means nothing is recorded all the same
+        info = parse_request(entry.method, entry.uri)
+        entry.verb, entry.asked = info.verb, info.attributes()
 
 
 @contextlib.contextmanager

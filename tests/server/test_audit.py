@@ -156,6 +156,7 @@ async def test_who_is_not_known_is_recorded_without_a_user(hub: InProcess, name:
         "message": "Authentication failed, attempted: bearer",
         "code": 401,
     }
+    assert (event["verb"], event["objectRef"]["resource"]) == ("list", "namespaces")
     assert "a.b.c" not in log_of(hub).read_text()
 
 

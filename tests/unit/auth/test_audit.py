@@ -29,7 +29,17 @@ POST = Attributes("create", "", "v1", "configmaps", namespace="ns")
 
 def entry(asked: Attributes | None = POST, *, audit_id: str = "id") -> Entry:
     verb = asked.verb if asked is not None else "get"
-    return Entry(audit_id, "/x", NOW, asked, verb, ("127.0.0.1",), "", user=User("u", ("g",)))
+    return Entry(
+        audit_id=audit_id,
+        method="POST",
+        uri="/x",
+        received=NOW,
+        source_ips=("127.0.0.1",),
+        user_agent="",
+        verb=verb,
+        asked=asked,
+        user=User("u", ("g",)),
+    )
 
 
 def rendered(record: Record) -> Obj:
@@ -178,7 +188,7 @@ def ids(path: Path) -> list[str]:
 def test_records_come_out_whole_and_in_order(tmp_path: Path, counter: Counter) -> None:
     path = tmp_path / "log"
     path.write_text("before\n")
-    log = AuditLog(str(path), counter.counts())
+    log = AuditLog(str(path), counter.counts(), linger_s=0)
     for number in range(2000):
         log.put(record(str(number)))
     log.close()
@@ -190,7 +200,7 @@ def test_records_come_out_whole_and_in_order(tmp_path: Path, counter: Counter) -
 
 def test_a_log_that_was_moved_or_removed_is_made_anew(tmp_path: Path, counter: Counter) -> None:
     path, old = tmp_path / "log", tmp_path / "old"
-    log = AuditLog(str(path), counter.counts())
+    log = AuditLog(str(path), counter.counts(), linger_s=0)
     log.put(record("1"))
     counter.wait(written=1)
     path.rename(old)
@@ -201,6 +211,17 @@ def test_a_log_that_was_moved_or_removed_is_made_anew(tmp_path: Path, counter: C
     log.close()
     assert (ids(old), ids(path)) == (["1"], ["3"])
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_records_gather_before_they_are_written_and_a_close_does_not_wait(
+    tmp_path: Path, counter: Counter
+) -> None:
+    path = tmp_path / "log"
+    log = AuditLog(str(path), counter.counts(), linger_s=60)
+    log.put(record("1"))
+    assert path.read_text() == ""
+    log.close()
+    assert ids(path) == ["1"]
 
 
 def test_standard_output_is_a_target(counter: Counter, capfd: pytest.CaptureFixture[str]) -> None:
@@ -227,7 +248,7 @@ def test_a_full_volume_costs_records_and_nothing_else(
     tmp_path: Path, counter: Counter, small_files: int
 ) -> None:
     path = tmp_path / "log"
-    log = AuditLog(str(path), counter.counts())
+    log = AuditLog(str(path), counter.counts(), linger_s=0)
     size = len(record("0").render())
     fitting = small_files // size
     for number in range(fitting):
@@ -256,7 +277,7 @@ def test_a_reader_that_does_not_read_holds_nobody_up(tmp_path: Path, counter: Co
     path = tmp_path / "pipe"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    log = AuditLog(str(path), counter.counts(), max_waiting=100)
+    log = AuditLog(str(path), counter.counts(), max_waiting=100, linger_s=0)
     for number in range(5000):
         log.put(record(str(number)))
     assert counter.lost > 0
@@ -273,7 +294,7 @@ def test_a_record_that_cannot_be_written_as_json_is_lost_alone(
     tmp_path: Path, counter: Counter
 ) -> None:
     path = tmp_path / "log"
-    log = AuditLog(str(path), counter.counts())
+    log = AuditLog(str(path), counter.counts(), linger_s=0)
     log.put(record("\ud800"))
     counter.wait(lost=1)
     log.put(record("1"))
