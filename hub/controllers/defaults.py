@@ -6,6 +6,8 @@ are one commit, so that nobody ever sees it without them. What is deleted comes 
 somebody changed is set right.
 """
 
+import asyncio
+
 from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.registry.builtin import CONFIG_MAP, NAMESPACE, SERVICE_ACCOUNT
@@ -54,6 +56,7 @@ class NamespaceDefaults:
     async def run(self) -> None:
         """Look at every namespace, then keep them so until cancelled."""
         for namespace in self._engine.each(NAMESPACE):
+            await asyncio.sleep(0)  # there are thousands: the loop goes on between them
             name = str(meta_of(namespace)["name"])
             if not self._is_complete(name):
                 self._queue.add(name)

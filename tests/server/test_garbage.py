@@ -1,12 +1,18 @@
 """Owners, dependents and the three ways to delete, over the wire."""
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from hub.clock import SystemClock
 from hub.meta import Obj
-from tests.hubs import MERGE, InProcess, Watch
+from hub.store import create_hub_key
+from tests.hubs import MERGE, InProcess, Watch, running_hub
 from tests.server.support import CLUSTERS, config_maps, named
+from tools.restore import cli
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -144,3 +150,31 @@ async def test_references_that_mean_nothing_are_refused(hub: InProcess, ns: str)
     both = {"metadata": {"finalizers": ["orphan", "foregroundDeletion"]}}
     answer = await hub.admin.call("PATCH", f"{config_maps(ns)}/a", both, content_type=MERGE)
     assert answer.status == 422
+
+
+@pytest.mark.parametrize("is_restored", [False, True])
+async def test_only_a_restored_hub_holds_still_at_first(tmp_path: Path, is_restored: bool) -> None:
+    bucket, key = (tmp_path / "bucket").as_uri(), tmp_path / "key"
+    create_hub_key(key, token=SystemClock().token)
+    async with running_hub(tmp_path / "one", object_store=bucket, key_file=key) as hub:
+        assert hub.start_kind == "empty"
+        await hub.admin.create("/api/v1/namespaces", named("t"))
+    data = tmp_path / "one"
+    if is_restored:
+        data = tmp_path / "two"
+        flags = ["--object-store", bucket, "--key-file", str(key), "--data-dir", str(data)]
+        done = CliRunner().invoke(cli, ["restore", *flags])
+        assert done.exit_code == 0, done.output
+    async with running_hub(data, object_store=bucket, key_file=key) as hub:
+        assert hub.start_kind == ("restored" if is_restored else "continue")
+        absent = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "uid": "u"}}
+        start = (await make(hub, "t", "a", absent))["metadata"]["resourceVersion"]
+        path = f"{config_maps('t')}?watch=1&resourceVersion={start}"
+        async with hub.admin.watch(path) as watch:
+            if not is_restored:
+                await seen(watch, ("DELETED", "a"))
+                return
+            # long enough for the other hub to have collected it many times over
+            await asyncio.gather(*(make(hub, "t", f"n{n}") for n in range(200)))
+            await seen(watch, *(("ADDED", f"n{n}") for n in range(200)))
+        assert await names(hub, "t") == ["a"]
