@@ -33,17 +33,22 @@ class ClusterAdmission:
         self._authorizer = authorizer
 
     def __call__(self, new: Obj, old: Obj | None, occasion: Occasion) -> None:
-        """Default the set, stamp taints, ask for the rights of acceptance and set changes."""
+        """Default the set, stamp taints, ask for the rights of acceptance and set changes.
+
+        Denial takes the same right. OCM's webhook asks nothing then, so that whoever holds the
+        bootstrap token, which lies on every cluster, may cut off any other.
+        """
         name = str(meta_of(new).get("name") or "")
         self._default_set(new)
         self._stamp_taints(new, old, occasion)
         is_accepted = bool((new.get("spec") or {}).get("hubAcceptsClient"))
         was_accepted = old is not None and bool((old.get("spec") or {}).get("hubAcceptsClient"))
-        if is_accepted and not was_accepted:
+        if is_accepted is not was_accepted:
             asked = Attributes(
                 "update", REGISTER_GROUP, "*", "managedclusters", "accept", name=name
             )
-            self._require(occasion.user, asked, name, "accept ManagedCluster")
+            action = "accept" if is_accepted else "deny"
+            self._require(occasion.user, asked, name, f"{action} ManagedCluster")
         before = set_of(old) if old is not None else ""
         after = set_of(new)
         for changed in {before, after} - {""} if before != after else ():

@@ -10,6 +10,7 @@ from hub.fleet.custom import SchemaStrategy, converted_to, view_of
 from hub.fleet.schema import schema_of
 from hub.fleet.schema.table import ADDON_GROUP, CLUSTER_GROUP, WORK_GROUP
 from hub.meta import Obj
+from hub.meta.names import label_name_errors
 from hub.registry.kind import Kind, View
 from hub.registry.strategy import Strategy
 
@@ -45,11 +46,15 @@ class ManagedClusterStrategy(Strategy):
         """Return why `name` is no cluster's.
 
         The role of a cluster named like one of the two shared roles would be that role, bound for
-        the whole hub.
+        the whole hub; the group of a cluster ``managed-clusters`` is one that every agent is in.
+        The name must be a namespace's, as in OCM's webhook (which looks only when there are client
+        configs): without its namespace a cluster can never be accepted.
         """
         if name in ("registration", "work"):
             return ["is reserved: the hub's own roles for agents have this name"]
-        return super().name_problems(name)
+        if name == "managed-clusters":
+            return ["is reserved: the group of all agents has this name"]
+        return label_name_errors(name)
 
     def default(self, obj: Obj) -> None:
         """Fill what spec leaves out."""

@@ -311,6 +311,23 @@ async def test_an_agent_may_do_its_work_and_nothing_beside_it(hub: InProcess, na
         await agent.close()
 
 
+async def test_nobody_is_denied_by_another_cluster_or_by_a_bootstrap_identity(
+    hub: InProcess, name: str
+) -> None:
+    agent, first = await joined(hub, name), await bootstrap(hub)
+    try:
+        for identity in (agent, first):
+            current = await identity.get(f"{CLUSTERS}/{name}")
+            body = {**current, "spec": {**current["spec"], "hubAcceptsClient": False}}
+            refused = await identity.call("PUT", f"{CLUSTERS}/{name}", body)
+            assert refused.status == 403
+            assert "is not allowed to deny ManagedCluster" in refused.obj()["message"]
+        assert (await agent.call("GET", WORKS.format(name))).status == 200
+    finally:
+        await agent.close()
+        await first.close()
+
+
 async def test_denial_cuts_the_rights_and_acceptance_brings_them_back(
     hub: InProcess, name: str
 ) -> None:
@@ -415,8 +432,15 @@ async def test_add_ons_go_in_the_order_of_their_cleanup_priority(hub: InProcess,
     await until_gone(hub, f"{CLUSTERS}/{name}")
 
 
-@pytest.mark.parametrize("reserved", ["registration", "work"])
-async def test_no_cluster_takes_the_name_of_a_shared_role(hub: InProcess, reserved: str) -> None:
+@pytest.mark.parametrize("unfit", ["a.b", "x" * 64])
+async def test_a_clusters_name_is_fit_for_its_namespace(hub: InProcess, unfit: str) -> None:
+    assert (await hub.admin.call("POST", CLUSTERS, named(unfit))).status == 422
+
+
+@pytest.mark.parametrize("reserved", ["registration", "work", "managed-clusters"])
+async def test_no_cluster_takes_the_name_of_a_shared_role_or_group(
+    hub: InProcess, reserved: str
+) -> None:
     answer = await hub.admin.call("POST", CLUSTERS, named(reserved))
     assert answer.status == 422
     assert "is reserved" in answer.obj()["message"]
