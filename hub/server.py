@@ -44,7 +44,6 @@ from hub.fleet.sets import Sets
 from hub.http.app import Api, Services
 from hub.http.auditing import Auditor, open_auditor
 from hub.http.health import Health
-from hub.http.info import RequestInfo
 from hub.http.tls import server_context
 from hub.http.transport import Server, serve
 from hub.http.watching import Watching
@@ -123,7 +122,7 @@ async def run_hub(
                 _log.info(
                     "hub_started", url=started.url, start=started.start_kind, rev=store.revision
                 )
-                await _run_beside(hub.tasks, stop)
+                await hub.beside.run(stop)
             finally:
                 hub.engine.watches.close_all()
                 await server.close(_STOP_GRACE_S)
@@ -151,7 +150,7 @@ class _Hub:
         guard_rbac(self.engine, self._authorizer)
         install_admission(self.engine, self._authorizer)
         backup.follow(self._catalog)
-        self.tasks = self._tasks(store)
+        self.beside = _Beside(self._tasks(store))
 
     def _tasks(self, store: Store) -> tuple[Task, ...]:
         config, clock, engine = self._config, self._clock, self.engine
@@ -208,9 +207,15 @@ class _Hub:
             identity.signing_key_pem, identity.issuer, find_uid=lookups.find_uid, new_id=clock.uid
         )
 
-        def refusal(_info: RequestInfo | None = None) -> str:
-            return "the hub is stopping" if stop.is_set() else self._backup.refusal()
+        def stopping() -> str:
+            return "the hub is stopping" if stop.is_set() else ""
 
+        checks = {
+            "serving": stopping,
+            "backup": self._backup.refusal,
+            "store": lambda: engine.store.trouble,
+            "controllers": self.beside.missing,
+        }
         _export(metrics, engine)
         return Services(
             engine=engine,
@@ -219,13 +224,13 @@ class _Hub:
             authorizer=self._authorizer,
             tokens=tokens,
             watching=Watching(engine, self._alarms),
-            health=Health(live={"ping": lambda: ""}, ready={"serving": refusal}, metrics=metrics),
+            health=Health(live={"ping": lambda: ""}, ready=checks, metrics=metrics),
             auditor=auditor,
             clock=clock,
             version=_version(),
             schema_of=_schema_of,
             url=self._access().server,
-            refusal=refusal,
+            refusal=lambda _info: stopping() or self._backup.refusal(),
         )
 
     def _access(self) -> Access:
@@ -249,13 +254,27 @@ class _Hub:
             self._alarms.run(self._clock.monotonic_s())
 
 
-async def _run_beside(tasks: tuple[Task, ...], stop: asyncio.Event) -> None:
-    """Run everything that runs beside serving until `stop`; the first failure ends them all."""
-    async with asyncio.TaskGroup() as group:
-        running = [group.create_task(run(), name=name) for name, run in tasks]
-        await stop.wait()
-        for task in running:
-            task.cancel()
+class _Beside:
+    """What runs beside serving."""
+
+    def __init__(self, tasks: tuple[Task, ...]) -> None:
+        self._tasks = tasks
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    def missing(self) -> str:
+        """Return what does not run, "" when everything does."""
+        running = {name for name, task in self._running.items() if not task.done()}
+        absent = [name for name, _ in self._tasks if name not in running]
+        return f"not running: {', '.join(absent)}" if absent else ""
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run everything until `stop`; the first failure ends them all."""
+        async with asyncio.TaskGroup() as group:
+            for name, run in self._tasks:
+                self._running[name] = group.create_task(run(), name=name)
+            await stop.wait()
+            for task in self._running.values():
+                task.cancel()
 
 
 def _with_port(config: Config) -> Config:

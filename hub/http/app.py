@@ -6,6 +6,7 @@ is `hub.http.render`'s.
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import structlog
@@ -20,6 +21,7 @@ from hub.clock import Clock
 from hub.http.api import Request, Responder
 from hub.http.auditing import Auditor
 from hub.http.coding import accepts_gzip
+from hub.http.deadline import within
 from hub.http.discovery import Discovery
 from hub.http.health import Health
 from hub.http.info import RequestInfo, parse_request
@@ -37,6 +39,7 @@ from hub.meta.errors import (
     method_not_allowed,
     path_not_found,
     too_large,
+    too_many_requests,
     unavailable,
 )
 from hub.registry.catalog import Catalog
@@ -44,6 +47,10 @@ from hub.registry.engine import Engine
 
 _log = structlog.get_logger("hub.http")
 MAX_BODY_BYTES = 3 * 1024 * 1024
+MAX_UNDER_WAY = 2000
+"""Requests for resources at one time, watches left out; administrators are never turned away."""
+_MASTERS = "system:masters"
+_NO_BOUND = nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,7 @@ class Api:
         self._openapi = OpenApi(services.catalog, services.schema_of, release=release)
         self._verbs = Verbs(services)
         self._version = encode(services.version) + b"\n"
+        self._under_way = 0
 
     async def handle(self, request: Request, responder: Responder) -> None:
         """Answer one request."""
@@ -109,7 +117,22 @@ class Api:
         refusal = services.refusal(info)
         if refusal:
             raise unavailable(refusal)
-        await self._verbs.run(info, request, user, reply)
+        if info.verb == "watch":
+            await self._verbs.run(info, request, user, reply)
+        else:
+            await self._bounded(info, request, user, reply)
+
+    async def _bounded(self, info: RequestInfo, request: Request, user: User, reply: Reply) -> None:
+        """Run what must come to an end: not too many at once, and no longer than was asked."""
+        if self._under_way >= MAX_UNDER_WAY and _MASTERS not in user.groups:
+            raise too_many_requests()
+        self._under_way += 1
+        try:
+            timeout = info.query.get("timeout")
+            async with within(timeout) if timeout else _NO_BOUND:
+                await self._verbs.run(info, request, user, reply)
+        finally:
+            self._under_way -= 1
 
     def _identify(self, request: Request, entry: Entry | None) -> User:
         """Return as whom the request is to be treated; note who sent it."""

@@ -194,6 +194,23 @@ def invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> ApiErr
     )
 
 
+def too_many_requests() -> ApiError:
+    """429: as many requests are under way as the hub takes; client-go tries again by itself."""
+    return ApiError(
+        code=429,
+        reason="TooManyRequests",
+        message="too many requests, please try again later",
+        retry_after_s=1,
+    )
+
+
+def timed_out(message: str) -> ApiError:
+    """504: the client wanted its answer sooner; what was begun may yet be done."""
+    return ApiError(
+        code=504, reason="Timeout", message=f"Timeout: {message}", resource=Resource("", "")
+    )
+
+
 def internal_error(message: str) -> ApiError:
     """500: our fault."""
     cause = Cause("", message, "")

@@ -31,7 +31,7 @@ from hub.store.api import (
     Write,
 )
 from hub.store.committer import LINGER_S, Batch, Committer, Job, Ticket
-from hub.store.errors import Closed, FutureRevision, InvariantError
+from hub.store.errors import Closed, FutureRevision, InvariantError, MapFull
 from hub.store.hubkey import HubKey
 from hub.store.job import CommitJob, CompactJob, FlushJob
 from hub.store.ledger import CEILING_BLOCK
@@ -62,6 +62,7 @@ class Store:
         "_shared",
         "_timer",
         "dir_id",
+        "trouble",
         "was_clean",
     )
 
@@ -78,6 +79,8 @@ class Store:
         self._position, self._ceiling = opened.position, opened.ceiling
         self.dir_id = opened.dir_id
         self.was_clean = opened.was_clean
+        self.trouble = ""
+        """Why the last commit failed, "" when it did not; tried anew at every flush at least."""
         self._flush_s = flush_s
         self._is_closed = False
         self._extension: asyncio.Future[object] | None = None
@@ -391,6 +394,7 @@ class Store:
         if batch.position is not None and batch.ceiling is not None:
             self._position = batch.position
             self._ceiling = max(self._ceiling, batch.ceiling)
+            self.trouble = ""
         for slot, change in batch.settled:
             shared.sequence.settle(slot, change)
         for ticket in batch.tickets:
@@ -398,6 +402,8 @@ class Store:
                 self._thaw(ticket.job.writes, is_done=ticket.error is None)
                 if ticket.error is None:
                     self._index(ticket.job.writes, cast("tuple[Revision, ...]", ticket.result))
+            if isinstance(ticket.error, MapFull):
+                self.trouble = str(ticket.error)
             if ticket.future.cancelled():
                 continue
             if ticket.error is None:

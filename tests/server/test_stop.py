@@ -1,0 +1,59 @@
+"""A stop in order: watches end cleanly, what is under way is answered, all within ten seconds."""
+
+import asyncio
+import contextlib
+import time
+from pathlib import Path
+
+import pytest
+
+from hub.config import Config
+from hub.server import _with_port
+from tests.hubs import Answer, Api, HubProcess, Watch
+from tests.server.support import config_maps, named
+
+CONNECTIONS, WATCHES = 10, 50
+
+
+async def read_to_the_end(watch: Watch) -> int:
+    """Return how many events came before the stream ended; a cut stream raises."""
+    count = 0
+    with contextlib.suppress(StopAsyncIteration):
+        while True:
+            await watch.next(timeout_s=30)
+            count += 1
+    return count
+
+
+@pytest.mark.timeout(120)
+async def test_a_hub_with_500_watches_stops_cleanly_within_ten_seconds(tmp_path: Path) -> None:
+    _, port = _with_port(Config(listen="127.0.0.1:0")).address()
+    hub = HubProcess(tmp_path / "data", port)
+    async with contextlib.AsyncExitStack() as stack:
+        await asyncio.to_thread(hub.start)
+        stack.callback(hub.__exit__)
+        apis = [Api.from_kubeconfig(hub.kubeconfig) for _ in range(CONNECTIONS)]
+        for api in apis:
+            stack.push_async_callback(api.close)
+        path = config_maps("default")
+        made = await apis[0].create(path, named("first"))
+        query = f"{path}?watch=1&resourceVersion={made['metadata']['resourceVersion']}"
+        watches = [
+            await stack.enter_async_context(api.watch(query))
+            for api in apis
+            for _ in range(WATCHES)
+        ]
+        await apis[0].create(path, named("second"))
+        reading = [asyncio.ensure_future(read_to_the_end(watch)) for watch in watches]
+        future = f"{path}?resourceVersion=999999999"
+        under_way: list[asyncio.Future[Answer]] = [
+            asyncio.ensure_future(api.call("GET", future)) for api in apis
+        ]
+        await apis[0].get("/version")  # whatever was asked before has reached the hub
+        began = time.monotonic()
+        code = await asyncio.to_thread(hub.stop)
+        assert (code, time.monotonic() - began < 10) == (0, True)
+        assert await asyncio.gather(*reading) == [1] * CONNECTIONS * WATCHES
+        answers = await asyncio.gather(*under_way)
+        assert {answer.status for answer in answers} == {504}
+        assert {answer.obj()["reason"] for answer in answers} == {"Timeout"}
