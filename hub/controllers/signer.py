@@ -13,7 +13,7 @@ from hub.auth.keypair import KeyPair
 from hub.clock import Clock
 from hub.meta import Obj
 from hub.registry.engine import Engine
-from hub.registry.requests import CLIENT_SIGNER, CSR, conditions_of, has_condition
+from hub.registry.requests import CLIENT_SIGNER, CSR, conditions_of, has_condition, is_same
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain
 
@@ -53,9 +53,12 @@ class Signer:
                 "message": str(error),
             }
             status["conditions"] = [*conditions_of(request), failed]
-        await self._engine.modify(
-            CSR, name, lambda obj: {**obj, "status": status}, subresource="status"
-        )
+
+        def sign(obj: Obj) -> Obj:
+            is_wanted = is_same(obj, request) and wants_signature(obj)
+            return {**obj, "status": status} if is_wanted else obj
+
+        await self._engine.modify(CSR, name, sign, subresource="status")
         return None
 
     def _sign(self, spec: Obj) -> str:

@@ -18,7 +18,7 @@ from hub.fleet.kinds import REGISTER_GROUP
 from hub.meta import Obj
 from hub.registry.builtin import CLUSTER_NAME_LABEL
 from hub.registry.engine import Engine
-from hub.registry.requests import CLIENT_SIGNER, CSR, has_condition
+from hub.registry.requests import CLIENT_SIGNER, CSR, has_condition, is_same
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain
 
@@ -77,6 +77,8 @@ class Approver:
             return None
 
         def approve(obj: Obj) -> Obj:
+            if not is_same(obj, request) or not is_agent_request(obj):
+                return obj
             status = dict(obj.get("status") or {})
             status["conditions"] = [*(status.get("conditions") or []), dict(_APPROVED)]
             return {**obj, "status": status}

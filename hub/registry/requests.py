@@ -9,8 +9,11 @@ import binascii
 from collections.abc import Mapping
 
 from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
+from hub.auth.certificates import parse_csr
+from hub.auth.errors import CsrError
+from hub.auth.user import MASTERS
 from hub.meta import Obj
-from hub.meta.errors import Cause
+from hub.meta.errors import Cause, forbidden
 from hub.meta.timestamp import human_duration
 from hub.registry.kind import Kind, View
 from hub.registry.printing import age_printer, computed, name_printer, path_printer
@@ -33,6 +36,15 @@ def has_condition(obj: Obj, type_: str) -> bool:
     return any(c.get("type") == type_ for c in conditions_of(obj))
 
 
+def is_same(obj: Obj, other: Obj) -> bool:
+    """Whether two states are of one request, whose spec never changes.
+
+    Not of one that was deleted and made again under its name: what was decided on one says nothing
+    of the other.
+    """
+    return bool(obj["metadata"]["uid"] == other["metadata"]["uid"])
+
+
 class RequestStrategy(Strategy):
     """Three writers, three parts: requester spec, approver conditions, signer certificate."""
 
@@ -50,6 +62,7 @@ class RequestStrategy(Strategy):
         if user.extra:
             spec["extra"] = {key: list(values) for key, values in user.extra.items()}
         obj["status"] = {}  # always there, as in the JSON of Go's type
+        _refuse_masters(obj)
 
     def prepare_update(self, new: Obj, old: Obj, occasion: Occasion) -> None:
         """Keep the spec: it is immutable."""
@@ -136,6 +149,24 @@ class RequestStrategy(Strategy):
     def selectable(self) -> tuple[str, ...]:
         """Name the signer."""
         return ("spec.signerName",)
+
+
+def _refuse_masters(obj: Obj) -> None:
+    """Refuse (403) a client certificate in system:masters, which no later denial could take back.
+
+    Mirrors k8s.io/kubernetes/plugin/pkg/admission/certificates/subjectrestriction. A request that
+    cannot be read is left to validation and to the signer.
+    """
+    spec = obj["spec"]
+    if spec.get("signerName") != CLIENT_SIGNER:
+        return
+    try:
+        organizations = parse_csr(base64.b64decode(spec.get("request") or "")).organizations
+    except (CsrError, ValueError):
+        return
+    if MASTERS in organizations:
+        detail = f"use of {CLIENT_SIGNER} signer with {MASTERS} group is not allowed"
+        raise forbidden(CSR.resource, str(obj["metadata"].get("name") or ""), detail)
 
 
 def _request_problems(request: object) -> list[Cause]:

@@ -66,7 +66,7 @@ def is_approved(request: Obj) -> bool:
         {"common_name": "system:admin"},
         {"organizations": [f"{PREFIX}other"]},
         {"organizations": [MANAGED]},
-        {"organizations": [f"{PREFIX}{{}}", "system:masters"]},
+        {"organizations": [f"{PREFIX}{{}}", "system:nodes"]},
         {"organizations": []},
         {"dns_names": ["hub.example"]},
         {"labels": {}},

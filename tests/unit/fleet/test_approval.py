@@ -1,16 +1,26 @@
 """Which certificate requests are an agent's, exactly."""
 
+import base64
+from pathlib import Path
+
 import pytest
 
 from hub.auth.certificates import CsrInfo, parse_csr
-from hub.fleet.approval import MANAGED_CLUSTERS, agent_subject_problem, is_agent_request
+from hub.auth.identity import create_identity
+from hub.auth.rbac import Authorizer
+from hub.auth.user import User
+from hub.controllers.signer import Signer
+from hub.fleet.approval import MANAGED_CLUSTERS, Approver, agent_subject_problem, is_agent_request
 from hub.meta import Obj
+from hub.meta.errors import ApiError
+from hub.registry.engine import Call, Change, Engine
+from hub.registry.kind import Kind
+from hub.registry.requests import CSR, has_condition
 from tests.server.agents import MANAGED, PREFIX, Wish
+from tests.unit.registry.given import VirtualClock, an_engine
 
 
 def info(**flaw: object) -> CsrInfo:
-    import base64
-
     wish = Wish("c", **flaw)  # type: ignore[arg-type]  # a table of fields
     return parse_csr(base64.b64decode(wish.as_obj()["spec"]["request"]))
 
@@ -82,3 +92,62 @@ def test_requests_of_add_ons_and_strangers_are_somebody_elses(
 def test_a_decided_request_is_left_alone(decision: str) -> None:
     request = {**Wish("c").as_obj(), "status": {"conditions": [{"type": decision}]}}
     assert not is_agent_request(request)
+
+
+def request_named(name: str, wish: Wish) -> Obj:
+    body = wish.as_obj()
+    return {**body, "metadata": {"name": name, "labels": body["metadata"]["labels"]}}
+
+
+class Swapping:
+    """Before a write, makes another request of its name."""
+
+    def __init__(self, engine: Engine, other: Wish) -> None:
+        self._engine, self._other, self._modify = engine, other, engine.modify
+
+    async def __call__(
+        self, kind: Kind, name: str, change: Change, *, subresource: str = ""
+    ) -> Obj:
+        await self._engine.delete(CSR, name)
+        await self._engine.create(CSR, request_named(name, self._other))
+        return await self._modify(kind, name, change, subresource=subresource)
+
+
+async def test_a_request_that_took_the_name_of_an_approved_one_is_not_approved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with an_engine(tmp_path, VirtualClock()) as engine:
+        approver = Approver(engine, Authorizer(), bootstrap_users=("u",))
+        await engine.create(CSR, request_named("r", Wish("c")), call=Call(User("u")))
+        evil = Wish("c", common_name=f"{PREFIX}d:a", organizations=[f"{PREFIX}d"])
+        monkeypatch.setattr(engine, "modify", Swapping(engine, evil))
+        await approver.reconcile("r")
+        assert not has_condition(engine.get(CSR, "r"), "Approved")
+
+
+async def test_a_certificate_goes_to_the_request_it_was_signed_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = VirtualClock()
+    async with an_engine(tmp_path, clock) as engine:
+        authority = create_identity("https://hub", clock, names=["hub"]).client_ca
+        approver = Approver(engine, Authorizer(), bootstrap_users=("u",))
+        await engine.create(CSR, request_named("r", Wish("c")), call=Call(User("u")))
+        await approver.reconcile("r")
+        monkeypatch.setattr(engine, "modify", Swapping(engine, Wish("c")))
+        await Signer(engine, authority, clock).reconcile("r")
+        assert engine.get(CSR, "r")["status"] == {}
+
+
+async def test_nobody_may_even_ask_for_a_certificate_in_system_masters(tmp_path: Path) -> None:
+    async with an_engine(tmp_path, VirtualClock()) as engine:
+        wish = Wish("c", common_name="root", organizations=["x", "system:masters"])
+        with pytest.raises(ApiError) as refused:
+            await engine.create(CSR, request_named("r", wish))
+        assert refused.value.code == 403
+        assert refused.value.message == (
+            'certificatesigningrequests.certificates.k8s.io "r" is forbidden: use of '
+            "kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"
+        )
+        other = Wish("c", organizations=["system:masters"], signer="example.com/x")
+        await engine.create(CSR, request_named("s", other))
