@@ -8,6 +8,7 @@ else.
 import asyncio
 import os
 import socket
+import ssl
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from hub.auth.authenticate import Authenticator
 from hub.auth.authority import serving_names
 from hub.auth.identity import HubIdentity, create_identity
+from hub.auth.keypair import KeyPair
 from hub.auth.kubeconfig import Access, Credential, render_cluster_info, render_kubeconfig
 from hub.auth.rbac import Authorizer
 from hub.auth.tokens import ServiceAccountTokens
@@ -31,6 +33,7 @@ from hub.controllers.aggregation import RoleAggregator
 from hub.controllers.csrcleaner import RequestCleaner
 from hub.controllers.defaults import NamespaceDefaults
 from hub.controllers.garbage import GarbageCollector
+from hub.controllers.leaf import LeafKeeper
 from hub.controllers.namespace import NamespaceController
 from hub.controllers.signer import Signer
 from hub.controllers.tokencleaner import TokenCleaner
@@ -44,7 +47,7 @@ from hub.fleet.sets import Sets
 from hub.http.app import Api, Services
 from hub.http.auditing import Auditor, open_auditor
 from hub.http.health import Health
-from hub.http.tls import server_context
+from hub.http.tls import replace_leaf, server_context
 from hub.http.transport import Server, serve
 from hub.http.watching import Watching
 from hub.meta import Obj
@@ -145,6 +148,7 @@ class _Hub:
         self.engine = Engine(store, self._catalog, clock)
         self._authorizer = Authorizer()
         self._alarms = Alarms()
+        self._tls: ssl.SSLContext | None = None
         self._judge = LeaseJudge(self.engine, clock)
         follow_rbac(self.engine, self._authorizer)
         guard_rbac(self.engine, self._authorizer)
@@ -156,6 +160,7 @@ class _Hub:
         config, clock, engine = self._config, self._clock, self.engine
         approver = Approver(engine, self._authorizer, bootstrap_users=config.auto_approve_users)
         hold_s = _HOLD_AFTER_RESTORE_S if self._backup.start_kind == "restored" else 0.0
+        names = serving_names(config.public_url(config.address()[1]))
         defaults = NamespaceDefaults(engine, ca_pem=self._identity.serving_ca.cert_pem)
         return (
             ("aggregation", RoleAggregator(engine).run),
@@ -170,6 +175,7 @@ class _Hub:
             ("leases", self._judge.run),
             ("sets", Sets(engine, clock).run),
             ("events", EventExpiry(engine, EVENT, clock).run),
+            ("leaf", LeafKeeper(store, self._identity, clock, names=names, use=self._use).run),
             ("backup", self._backup.run),
             ("history", History(store, self._backup, clock).run),
             ("alarms", self._tick),
@@ -182,7 +188,7 @@ class _Hub:
         await ensure_objects(self.engine, cluster_info=render_cluster_info(self._access()))
         await self._judge.refresh_all()
         identity = self._identity
-        tls = server_context(
+        self._tls = server_context(
             identity.leaf.cert_pem.encode(),
             identity.leaf.key_pem.encode(),
             identity.client_ca.cert_pem.encode(),
@@ -193,7 +199,7 @@ class _Hub:
             api.handle,
             host=host,
             port=port,
-            tls=tls,
+            tls=self._tls,
             http2_codec=self._config.http2,
             clock=self._clock,
         )
@@ -247,6 +253,12 @@ class _Hub:
             file.write(render_kubeconfig(self._access(), admin))
         fresh.replace(path)
         return path
+
+    def _use(self, leaf: KeyPair) -> None:
+        """Take a fresh leaf into service, and give the administrator as long again."""
+        if self._tls is not None:
+            replace_leaf(self._tls, leaf.cert_pem.encode(), leaf.key_pem.encode())
+        self.write_kubeconfig()
 
     async def _tick(self) -> None:
         while True:

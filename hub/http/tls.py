@@ -40,6 +40,11 @@ def server_context(
     return context
 
 
+def replace_leaf(context: ssl.SSLContext, cert_pem: bytes, key_pem: bytes) -> None:
+    """Show another certificate in every handshake that begins from now on."""
+    _load_key(context, cert_pem, key_pem)
+
+
 def client_context(
     ca_pem: bytes | None = None,
     cert_pem: bytes | None = None,
