@@ -124,8 +124,7 @@ async def test_objects_are_deleted_by_label(k: Kubectl, ns: str) -> None:
     assert deleted.out == (
         f'configmap "a" deleted from {ns} namespace\nconfigmap "b" deleted from {ns} namespace\n'
     )
-    left = (await k.ok("get", "cm", "-n", ns, "-o", "name")).out
-    assert left == f"configmap/kept\nconfigmap/{ROOT_CA}\n"
+    assert [r[0] for r in (await k.ok("get", "cm", "-n", ns)).rows()] == ["NAME", "kept", ROOT_CA]
 
 
 # ------------------------------------------------------------------ get
@@ -473,8 +472,7 @@ async def test_a_token_serves_as_a_login_with_the_rights_that_were_bound(
     robot = Kubectl(kubectl, with_token(hub.kubeconfig, token, tmp_path), tmp_path)
     who = await robot.ok("auth", "whoami", "-o", "json")
     assert who.obj()["status"]["userInfo"]["username"] == f"system:serviceaccount:{ns}:robot"
-    listed = (await robot.ok("get", "configmaps", "-n", ns, "-o", "name")).out
-    assert listed == f"configmap/c1\nconfigmap/{ROOT_CA}\n"
+    assert "configmap/c1\n" in (await robot.ok("get", "configmaps", "-n", ns, "-o", "name")).out
     refused = await robot.run("get", "secrets", "-n", ns)
     assert (refused.code, refused.err) == (
         1,
