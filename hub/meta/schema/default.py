@@ -15,6 +15,8 @@ from typing import Any
 from hub.meta import Obj
 from hub.meta.schema.structural import Schema
 
+_CONTAINERS = (dict, list)  # a tuple: a union is built anew each time
+
 
 def default(obj: Obj, schema: Schema) -> Obj:
     """Return `obj` with the defaults of `schema`, and without nulls where none may be.
@@ -51,7 +53,7 @@ def _object(value: Obj, schema: Schema, *, drops_nulls: bool) -> Obj:
         if below is None:
             continue
         if old is not None:
-            if not isinstance(old, dict | list):
+            if not isinstance(old, _CONTAINERS):
                 continue
             new = _value(old, below, drops_nulls=drops_nulls)
         elif below.nullable:

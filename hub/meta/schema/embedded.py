@@ -32,6 +32,44 @@ _KIND_RULE = (
 )
 _KIND_LENGTH_RULE = "may have mixed case, but should otherwise match: must be no more than 63 bytes"
 
+_SURE_KIND = re.compile("[A-Za-z][A-Za-z0-9]{0,62}")
+_SURE_VERSION = re.compile("(?:[a-z0-9.-]+/)?[a-z0-9]+")
+_SURE_NAME = re.compile("[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_SURE_VALUE = re.compile("(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_SURE_KEY = re.compile(
+    "(?:[a-z0-9]+(?:[-.][a-z0-9]+)*/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
+_SURE_KEY_LENGTH = 253
+
+
+def is_sure(obj: Obj) -> bool:
+    """Whether a resource is an ordinary one that certainly is valid; most are.
+
+    >>> is_sure({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}})
+    True
+    """
+    api_version, kind, metadata = obj.get("apiVersion"), obj.get("kind"), obj.get("metadata")
+    if not (type(api_version) is type(kind) is str and type(metadata) is dict):
+        return False
+    if not (_SURE_VERSION.fullmatch(api_version) and _SURE_KIND.fullmatch(kind)):
+        return False
+    for key, value in metadata.items():
+        if key in ("name", "namespace"):
+            if type(value) is not str or not _SURE_NAME.fullmatch(value):
+                return False
+        elif key != "labels" or type(value) is not dict or not _are_sure(value):
+            return False
+    return True
+
+
+def _are_sure(labels: Obj) -> bool:
+    for key, value in labels.items():
+        if len(key) > _SURE_KEY_LENGTH or not _SURE_KEY.fullmatch(key):
+            return False
+        if type(value) is not str or not _SURE_VALUE.fullmatch(value):
+            return False
+    return True
+
 
 def embedded_causes(obj: Obj, schema: Schema) -> list[Cause]:
     """Return what is wrong with every resource embedded in an object."""
@@ -57,7 +95,7 @@ def resource_causes(obj: Obj, path: str) -> list[Cause]:
 
 def _causes(value: Any, schema: Schema, path: str) -> Iterator[Cause]:
     if isinstance(value, dict):
-        if schema.traits.is_embedded:
+        if schema.traits.is_embedded and not is_sure(value):
             yield from resource_causes(value, path)
         for key, item in value.items():
             below = schema.child(key)

@@ -11,7 +11,7 @@ object_validator.go); and ratcheting: faults of a part that an update did not ch
 'Invalid value: "string": n in body must be of type integer: "string"'
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,16 +22,44 @@ from hub.meta.schema.correlate import Before
 from hub.meta.schema.formats import find
 from hub.meta.schema.gotext import marshal, number, quote, same, show
 from hub.meta.schema.regex import compile_go
+from hub.meta.schema.scalars import Check
 from hub.meta.schema.structural import Schema
 
 NOWHERE = "<nil>"
 """How Go prints the path of an error that has none."""
 
 
-def value_causes(obj: Obj, schema: Schema, old: Obj | None = None) -> list[Cause]:
-    """Return the faults of a whole object; `old` is what an update replaces."""
+def value_causes(
+    obj: Obj, schema: Schema, *, old: Obj | None = None, checks: Mapping[int, Check] | None = None
+) -> list[Cause]:
+    """Return the faults of a whole object.
+
+    `old` is what an update replaces. `checks` are the predicates of the nodes of `schema` by id:
+    with them, parts that are valid are not walked.
+    """
     before = None if old is None else Before(obj, old, schema)
-    return list(_ratcheted(obj, schema, "", before).causes)
+    return list(_ratcheted(obj, schema, "", _Walk(before, checks or {})).causes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """What is known of a part from outside: what it replaces, and predicates of nodes."""
+
+    before: Before | None
+    checks: Mapping[int, Check]
+
+    def member(self, key: str) -> "_Walk":
+        return _Walk(self.before.member(key) if self.before else None, self.checks)
+
+    def item(self, index: int) -> "_Walk":
+        return _Walk(self.before.item(index) if self.before else None, self.checks)
+
+    def forget(self) -> "_Walk":
+        return _Walk(None, self.checks)
+
+
+# below a junctor nothing is ratcheted, and passed checks have to be counted
+_ALONE = _Walk(None, {})
 
 
 @dataclass(slots=True)
@@ -52,14 +80,17 @@ class _Found:
         self.passed += other.passed
 
 
-def _ratcheted(value: Any, schema: Schema, path: str, before: Before | None) -> _Found:
-    found = _value(value, schema, path, before)
-    if found.causes and before is not None and before.is_unchanged():
+def _ratcheted(value: Any, schema: Schema, path: str, walk: _Walk) -> _Found:
+    check = walk.checks.get(id(schema))
+    if check is not None and check(value):
+        return _Found()
+    found = _value(value, schema, path, walk)
+    if found.causes and walk.before is not None and walk.before.is_unchanged():
         return _Found(passed=found.passed)
     return found
 
 
-def _value(value: Any, schema: Schema, path: str, before: Before | None) -> _Found:
+def _value(value: Any, schema: Schema, path: str, walk: _Walk) -> _Found:
     value = scalars.native(value)
     found = _Found()
     if value is None:
@@ -77,12 +108,12 @@ def _value(value: Any, schema: Schema, path: str, before: Before | None) -> _Fou
         _number(value, schema, path, found)
         found.passed += 2
     elif isinstance(value, list):
-        _list(value, schema, path, before, found)
+        _list(value, schema, path, walk, found)
         found.passed += 2
     found.add(*_enum_fault(value, schema, path))
     found.passed += 1
     if isinstance(value, dict):
-        _object(value, schema, path, before, found)
+        _object(value, schema, path, walk, found)
         found.passed += 1
     found.passed += 1
     return found
@@ -119,7 +150,7 @@ def _junctors(value: Any, schema: Schema, path: str) -> _Found:
         _one_of(value, rules.one_of, path, found)
     if rules.all_of:
         _all_of(value, rules.all_of, path, found)
-    if rules.not_ is not None and not _value(value, rules.not_, path, None).causes:
+    if rules.not_ is not None and not _value(value, rules.not_, path, _ALONE).causes:
         found.add(_nowhere(f"{quote(path)} must not validate the schema (not)"))
     found.passed += 1
     return found
@@ -128,7 +159,7 @@ def _junctors(value: Any, schema: Schema, path: str) -> _Found:
 def _any_of(value: Any, schemas: Iterable[Schema], path: str, found: _Found) -> None:
     failed: list[_Found] = []
     for schema in schemas:
-        result = _value(value, schema, path, None)
+        result = _value(value, schema, path, _ALONE)
         if not result.causes:
             found.merge(result)
             return
@@ -138,7 +169,7 @@ def _any_of(value: Any, schemas: Iterable[Schema], path: str, found: _Found) -> 
 
 
 def _one_of(value: Any, schemas: Iterable[Schema], path: str, found: _Found) -> None:
-    results = [_value(value, schema, path, None) for schema in schemas]
+    results = [_value(value, schema, path, _ALONE) for schema in schemas]
     valid = [r for r in results if not r.causes]
     if len(valid) == 1:
         found.merge(valid[0])
@@ -151,7 +182,7 @@ def _one_of(value: Any, schemas: Iterable[Schema], path: str, found: _Found) -> 
 
 
 def _all_of(value: Any, schemas: Iterable[Schema], path: str, found: _Found) -> None:
-    results = [_value(value, schema, path, None) for schema in schemas]
+    results = [_value(value, schema, path, _ALONE) for schema in schemas]
     for result in results:
         found.merge(result)
     if any(r.causes for r in results):
@@ -202,7 +233,7 @@ def _number(value: float, schema: Schema, path: str, found: _Found) -> None:
         if name in faults:
             found.add(_nowhere(_range_text(name, schema, path)))
             native = float(value)
-        if is_broken(native, limit, exclusive):
+        if is_broken(native, limit, exclusive=exclusive):
             shown = number(int(limit) if isinstance(native, int) else float(limit))
             text = f"should be {word} than {'' if exclusive else 'or equal to '}{shown}"
             found.add(_invalid(path, native, text))
@@ -230,14 +261,11 @@ def _range_text(what: str, schema: Schema, path: str) -> str:
     return f"{what} value must be of type {schema.types[0]} {detail} in {path}"
 
 
-def _list(
-    value: list[Any], schema: Schema, path: str, before: Before | None, found: _Found
-) -> None:
+def _list(value: list[Any], schema: Schema, path: str, walk: _Walk, found: _Found) -> None:
     rules = schema.rules
     if schema.items is not None:
         for index, item in enumerate(value):
-            below = before.item(index) if before is not None else None
-            found.merge(_ratcheted(item, schema.items, f"{path}[{index}]", below))
+            found.merge(_ratcheted(item, schema.items, f"{path}[{index}]", walk.item(index)))
     if rules.min_items is not None and len(value) < rules.min_items:
         detail = f"should have at least {rules.min_items} items"
         found.add(_invalid(path, len(value), detail))
@@ -262,7 +290,7 @@ def _enum_fault(value: Any, schema: Schema, path: str) -> list[Cause]:
     return [Cause("FieldValueNotSupported", text, _at(path))]
 
 
-def _object(value: Obj, schema: Schema, path: str, before: Before | None, found: _Found) -> None:
+def _object(value: Obj, schema: Schema, path: str, walk: _Walk, found: _Found) -> None:
     rules = schema.rules
     if rules.min_properties is not None and len(value) < rules.min_properties:
         detail = f"should have at least {rules.min_properties} properties"
@@ -277,19 +305,19 @@ def _object(value: Obj, schema: Schema, path: str, before: Before | None, found:
     elif schema.item_of_map is not None:
         for key in value:
             if key not in schema.properties:
-                found.merge(_member(value, key, schema.item_of_map, f"{path}.{key}", before))
+                found.merge(_member(value, key, schema.item_of_map, f"{path}.{key}", walk))
     for key, below in schema.properties.items():
         if key in value:
-            found.merge(_member(value, key, below, f"{path}.{key}" if path else key, before))
+            found.merge(_member(value, key, below, f"{path}.{key}" if path else key, walk))
     for key in rules.required:
         if key not in value:
             at = f"{path}.{key}".removeprefix(".")
             found.add(Cause("FieldValueRequired", "Required value", at))
 
 
-def _member(value: Obj, key: str, schema: Schema, path: str, before: Before | None) -> _Found:
+def _member(value: Obj, key: str, schema: Schema, path: str, walk: _Walk) -> _Found:
     is_type = path == key and key in ("apiVersion", "kind")  # those of the root
-    below = None if before is None or is_type else before.member(key)
+    below = walk.forget() if is_type else walk.member(key)
     return _ratcheted(value[key], schema, path, below)
 
 

@@ -29,8 +29,22 @@ def check(schema: Schema) -> Callable[[list[Any]], bool] | None:
         return has_no_duplicates
     if schema.traits.list_type == "map":
         keys = schema.traits.list_keys
-        return lambda value: not any(True for _ in _map_causes(value, keys, ""))
+        return lambda value: _is_map(value, keys) or not any(_map_causes(value, keys, ""))
     return None
+
+
+def _is_map(value: list[Any], keys: tuple[str, ...]) -> bool:
+    """Whether a list is a map for sure: all items are objects with keys of text, none twice."""
+    seen = set()
+    for item in value:
+        if type(item) is not dict:
+            return False
+        found = tuple(map(item.get, keys))
+        for part in found:
+            if type(part) is not str:
+                return False
+        seen.add(found)
+    return len(seen) == len(value)
 
 
 def has_no_duplicates(value: list[Any]) -> bool:

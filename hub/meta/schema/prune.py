@@ -22,6 +22,7 @@ from hub.meta.schema import metadata
 from hub.meta.schema.structural import Schema
 
 TYPE_META = ("apiVersion", "kind")
+_CONTAINERS = (dict, list)  # a tuple: a union is built anew each time
 IMPLICIT = frozenset({*TYPE_META, "metadata"})
 
 
@@ -79,7 +80,7 @@ def _object(value: Obj, schema: Schema | None, *, is_embedded: bool) -> Obj:
         if is_embedded and key in IMPLICIT:
             new = metadata.clean(old) if key == "metadata" else old
         elif (known := properties.get(key)) is not None:
-            if not isinstance(old, dict | list):
+            if not isinstance(old, _CONTAINERS):
                 continue
             new = _value(old, known, is_embedded=known.traits.is_embedded)
         elif additional is not None:

@@ -114,20 +114,24 @@ def number_check(schema: Schema) -> Check | None:
         return REFUSED
     checks: list[Check] = []
     if range_name(schema):
-        checks.append(lambda value: in_range(value, schema))
-    if rules.maximum is not None:
-        checks.append(
-            lambda value: not is_above(value, rules.maximum or 0, rules.exclusive_maximum)
-        )
-    if rules.minimum is not None:
-        checks.append(
-            lambda value: not is_below(value, rules.minimum or 0, rules.exclusive_minimum)
-        )
-    if rules.multiple_of is not None:
-        checks.append(lambda value: is_multiple(value, rules.multiple_of or 0))
-    if not checks:
-        return None
-    return checks[0] if len(checks) == 1 else lambda value: all(check(value) for check in checks)
+        checks.append(_range_check(schema))
+    maximum, minimum, factor = rules.maximum, rules.minimum, rules.multiple_of
+    if maximum is not None:
+        checks.append(lambda v: not is_above(v, maximum, exclusive=rules.exclusive_maximum))
+    if minimum is not None:
+        checks.append(lambda v: not is_below(v, minimum, exclusive=rules.exclusive_minimum))
+    if factor is not None:
+        checks.append(lambda v: is_multiple(v, factor))
+    if len(checks) <= 1:
+        return checks[0] if checks else None
+    return lambda value: all(check(value) for check in checks)
+
+
+def _range_check(schema: Schema) -> Check:
+    if range_name(schema) == "number":
+        return lambda value: in_range(value, schema)
+    low, high = _INT32 if format_of(schema) == "int32" else _INT64
+    return lambda v: low <= v <= high if type(v) is int else in_range(v, schema)
 
 
 def range_name(schema: Schema) -> str:
@@ -165,14 +169,14 @@ def boundary_faults(schema: Schema) -> list[str]:
     ]
 
 
-def is_above(value: Number, maximum: Number, exclusive: bool) -> bool:  # noqa: FBT001 -- as a rule has it
+def is_above(value: Number, maximum: Number, *, exclusive: bool) -> bool:
     """Whether `value` breaks a maximum; one for integers is cut to an integer, as in Go."""
     value = native(value)
     limit = int(maximum) if type(value) is int else maximum
     return value >= limit if exclusive else value > limit
 
 
-def is_below(value: Number, minimum: Number, exclusive: bool) -> bool:  # noqa: FBT001 -- as a rule has it
+def is_below(value: Number, minimum: Number, *, exclusive: bool) -> bool:
     """Whether `value` breaks a minimum; one for integers is cut to an integer, as in Go."""
     value = native(value)
     limit = int(minimum) if type(value) is int else minimum

@@ -19,7 +19,7 @@ from hub.meta import Obj
 from hub.meta.errors import Cause
 from hub.meta.schema.embedded import embedded_causes
 from hub.meta.schema.explain import NOWHERE, value_causes
-from hub.meta.schema.fast import compile_check
+from hub.meta.schema.fast import Check, compile_check
 from hub.meta.schema.listtype import list_causes
 from hub.meta.schema.structural import Schema
 
@@ -46,14 +46,16 @@ class Validator:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._is_valid = compile_check(schema)
+        self._checks: dict[int, Check] = {}
+        self._is_valid = compile_check(schema, self._checks)
         self._has_cel = schema.has_cel
 
     def validate(self, obj: Obj) -> list[Cause]:
         """Return what is wrong with a new object; empty = nothing but perhaps CEL rules."""
         if self._is_valid(obj):
             return []
-        causes = value_causes(obj, self._schema) + embedded_causes(obj, self._schema)
+        causes = value_causes(obj, self._schema, checks=self._checks)
+        causes += embedded_causes(obj, self._schema)
         return self._noted(causes + list_causes(obj, self._schema))
 
     def validate_update(self, new: Obj, old: Obj) -> list[Cause]:
@@ -64,7 +66,8 @@ class Validator:
         """
         if self._is_valid(new):
             return []
-        causes = value_causes(new, self._schema, old) + embedded_causes(new, self._schema)
+        causes = value_causes(new, self._schema, old=old, checks=self._checks)
+        causes += embedded_causes(new, self._schema)
         if not list_causes(old, self._schema):
             causes += list_causes(new, self._schema)
         return self._noted(causes)
