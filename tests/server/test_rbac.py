@@ -3,12 +3,14 @@
 The texts are those of a real kube-apiserver for the same requests.
 """
 
+import json
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from hub.meta import Obj
+from tests.clients.cli import Kubectl
 from tests.hubs import Api, InProcess, running_hub
 from tests.server.support import RBAC, named
 
@@ -519,3 +521,34 @@ async def test_view_edit_and_admin_build_on_each_other(hub: InProcess, ns: str) 
     path = f"{RBAC}/namespaces/{ns}/rolebindings"
     await admin.create(path, binding("helper", "edit", user("helper")))
     await refused(admin, path, binding("boss", "cluster-admin", user("helper")))
+
+
+async def test_kubectl_creates_binds_and_reconciles(
+    hub: InProcess, ns: str, kubectl: Path, tmp_path: Path
+) -> None:
+    tool = Kubectl(kubectl, hub.kubeconfig, tmp_path)
+    await tool.ok("create", "role", "r", "--verb=get", "--resource=configmaps", "-n", ns)
+    await tool.ok("create", "rolebinding", "b", "--clusterrole=admin", "--user=ann", "-n", ns)
+    label = f"--aggregation-rule=example.com/{ns}=yes"
+    await tool.ok("create", "clusterrole", ns, label)
+    mine = ("-n", ns, "--as", "ann")
+    await tool.ok("create", "role", "own", "--verb=get", "--resource=secrets", *mine)
+    refusal = await tool.run(
+        "create", "rolebinding", "boss", "--clusterrole=cluster-admin", "--user=eve", *mine
+    )
+    assert refusal.code == 1
+    assert refusal.err == (
+        "error: failed to create rolebinding: rolebindings.rbac.authorization.k8s.io "
+        '"boss" is forbidden: user "ann" (groups=["system:authenticated"]) is attempting to grant '
+        'RBAC permissions not currently held:\n{APIGroups:["*"], Resources:["*"], Verbs:["*"]}\n'
+        '{NonResourceURLs:["*"], Verbs:["*"]}\n'
+    )
+    wanted = {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "Role",
+        "metadata": {"name": "r", "namespace": ns},
+        "rules": [SECRETS],
+    }
+    await tool.ok("auth", "reconcile", "-f", "-", stdin=json.dumps(wanted))
+    found = await hub.admin.get(f"{paths(ns)['roles']}/r")
+    assert found["rules"] == [{**SECRETS, "resources": ["configmaps"]}, SECRETS]
