@@ -218,8 +218,8 @@ FAULTS: tuple[tuple[str, Obj | None, str], ...] = (
         "ManagedClusterSetBinding",
         {"clusterSet": ""},
         (
-            'spec.clusterSet: Invalid value: "": spec.clusterSet in body should be at least 1 chars '
-            "long"
+            'spec.clusterSet: Invalid value: "": spec.clusterSet in body should be at least 1 '
+            "chars long"
         ),
     ),
     (
@@ -240,8 +240,8 @@ FAULTS: tuple[tuple[str, Obj | None, str], ...] = (
         "ManifestWorkReplicaSet",
         {"placementRefs": []},
         (
-            "spec.placementRefs: Invalid value: 0: spec.placementRefs in body should have at least 1 "
-            "items"
+            "spec.placementRefs: Invalid value: 0: spec.placementRefs in body should have at least "
+            "1 items"
         ),
     ),
     ("AddOnTemplate", {"addonName": "a"}, "spec.agentSpec: Required value"),
