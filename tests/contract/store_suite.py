@@ -270,70 +270,6 @@ async def a_page_that_ends_the_prefix_says_so(store: Tested) -> None:
     assert names(store.scan(ALL, after=key("aa"))) == ["b"]
 
 
-async def the_past_is_as_it_was(store: Tested) -> None:
-    first = await one(store, create(key("b"), "one", index=labels(env="dev")))
-    await store.commit(create(key("d")), create(key("a", namespace="two")))
-    then = store.revision
-    second = await one(store, update(key("b"), "two", expect=first))
-    await store.commit(create(key("a")), delete(key("d"), expect=_revision(store, "d")))
-    await store.commit(delete(key("b"), expect=second), create(key("d"), "again"))
-    now = store.scan(prefix("widgets", "one"))
-    assert names(now) == ["a", "d"]
-    past = store.scan_at(prefix("widgets", "one"), then)
-    assert (names(past), past.revision, past.has_more) == (["b", "d"], then, False)
-    assert store.read(past.entries[0]) == document(first, "one")
-    assert past.entries[0].index == labels(env="dev")
-    assert store.scan_at(prefix("widgets", "one"), store.revision).entries == now.entries
-    assert store.scan_at(ALL, Revision(0)).entries == []
-
-
-async def pages_of_the_past_go_on_whatever_is_written(store: Tested) -> None:
-    await store.commit(*(create(key(f"n{n:02}")) for n in range(0, 20, 2)))
-    then = store.revision
-    found: list[str] = []
-    after, remaining = None, []
-    while True:
-        page = store.scan_at(prefix("widgets"), then, after=after, limit=4)
-        found += names(page)
-        remaining.append(page.remaining)
-        if not page.has_more:
-            break
-        after = page.entries[-1].key
-        await store.commit(create(key(f"n{len(found) + 1:02}")))
-        last = store.get(key("n18"))
-        await store.commit(
-            create(key("n18")) if last is None else delete(key("n18"), expect=last.revision),
-            delete(after, expect=page.entries[-1].revision),
-        )
-    assert found == [f"n{n:02}" for n in range(0, 20, 2)]
-    assert remaining == [6, 2, 0]
-
-
-async def the_past_reaches_from_the_compacted_to_the_present(store: Tested) -> None:
-    first = await one(store, create(key("a")))
-    second = await one(store, create(key("b")))
-    await store.commit(create(key("c")))
-    await store.compact_log(second)
-    assert names(store.scan_at(ALL, second)) == ["a", "b"]
-    with pytest.raises(Compacted):
-        store.scan_at(ALL, first)
-    with pytest.raises(FutureRevision):
-        store.scan_at(ALL, Revision(store.revision + 1))
-
-
-async def renewals_and_volatile_objects_have_no_past(store: Tested) -> None:
-    first = await one(store, create(key("lease"), "t0"))
-    await store.commit(create(key("event"), volatile=True))
-    then = store.revision
-    second = store.renew(key("lease"), draft("t1"), Index(b""), expect=first)
-    await store.commit(create(key("later"), volatile=True))
-    page = store.scan_at(ALL, then)
-    assert names(page) == ["event", "later", "lease"]
-    assert store.read(page.entries[2]) == document(second, "t1")
-    await store.commit(update(key("lease"), "t2", expect=second))
-    assert store.read(store.scan_at(ALL, then).entries[2]) == document(first, "t0")
-
-
 async def a_match_sees_labels_and_picks(store: Tested) -> None:
     await store.commit(
         create(key("a"), index=labels(env="prod")),
@@ -584,12 +520,8 @@ SUITE: Mapping[str, Check] = {
         keys_beyond_the_engines_limit_work_like_others,
         one_refused_commit_leaves_its_neighbours_alone,
         pages_cover_a_prefix_without_gap_or_overlap,
-        pages_of_the_past_go_on_whatever_is_written,
-        renewals_and_volatile_objects_have_no_past,
         renewals_are_in_changes_once_with_their_last_state,
         subscribers_see_every_change_once_in_order,
-        the_past_is_as_it_was,
-        the_past_reaches_from_the_compacted_to_the_present,
         the_revisions_of_a_commit_follow_the_order_of_its_writes,
         the_volatile_flag_must_be_the_objects,
         update_and_delete_of_nothing_are_refused,
