@@ -50,7 +50,8 @@ async def test_anyone_may_ask_whether_the_hub_is_well(hub: InProcess, path: str)
 
 async def test_checks_are_named_when_asked(hub: InProcess) -> None:
     found = await hub.admin.call("GET", "/readyz?verbose")
-    assert found.body == b"[+]ping ok\n[+]serving ok\nreadyz check passed\n"
+    assert found.body.startswith(b"[+]ping ok\n[+]serving ok\n")
+    assert found.body.endswith(b" ok\nreadyz check passed\n")
     without = await hub.admin.call("GET", "/readyz?verbose&exclude=serving")
     assert without.body == b"[+]ping ok\nreadyz check passed\n"
     assert (await hub.admin.call("GET", "/readyz/nosuch")).status == 404
