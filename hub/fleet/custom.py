@@ -105,11 +105,11 @@ class SchemaStrategy(Strategy):
 
     def default(self, obj: Obj) -> None:
         """Drop what the schema does not know, and fill its defaults."""
-        pruned, _ = prune(obj, self._schema)
-        filled = default(pruned, self._schema)
-        if filled is not obj:
-            obj.clear()
-            obj.update(filled)
+        # metadata is the engine's business
+        known, _ = prune({k: v for k, v in obj.items() if k != "metadata"}, self._schema)
+        for key in obj.keys() - known.keys() - {"metadata"}:
+            del obj[key]
+        obj.update(default(known, self._schema))
 
     def validate(self, obj: Obj) -> list[Cause]:
         """Return what the schema does not allow."""

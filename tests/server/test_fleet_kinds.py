@@ -437,6 +437,25 @@ async def test_unknown_fields_are_dropped(hub: InProcess, ns: str, name: str) ->
     assert (made["spec"], "y" in made) == ({"clusterSet": "a"}, False)
 
 
+@EACH
+async def test_an_object_with_a_finalizer_is_written_to_while_it_is_deleted(
+    hub: InProcess, ns: str, name: str, sample: Sample
+) -> None:
+    path = f"{sample.path(ns)}/{name}"
+    body = sample.obj(name)
+    body["metadata"]["finalizers"] = ["example.com/hold"]
+    await hub.admin.create(sample.path(ns), body)
+    held = (await hub.admin.call("DELETE", path)).obj()
+    assert held["metadata"]["deletionGracePeriodSeconds"] == 0
+    written = await hub.admin.patch(path, {"metadata": {"labels": {"a": "b"}}})
+    for obj in (held, written):
+        obj["metadata"].pop("resourceVersion")
+    assert written["metadata"].pop("labels") == {"a": "b"}
+    assert written == held
+    await hub.admin.patch(path, {"metadata": {"finalizers": None}})
+    assert (await hub.admin.call("GET", path)).status == 404
+
+
 @pytest.mark.parametrize(("kind", "spec", "fault"), FAULTS)
 async def test_what_the_schema_does_not_allow_is_422(
     hub: InProcess, ns: str, kind: str, spec: Obj | None, fault: str

@@ -229,3 +229,34 @@ def test_stripping_leaves_no_prose_and_no_template() -> None:
     found = strip(text)
     assert "prose" not in json.dumps(found)
     assert found["versions"][0]["schema"]["properties"]["description"] == {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "obj", "more"),
+    [
+        ("ManagedCluster", {"spec": {}}, {"spec": {"hubAcceptsClient": False}}),
+        ("ManagedClusterSet", {}, {}),
+        ("ManagedClusterSet", {"spec": {"clusterSelector": {}}}, {}),
+        (
+            "ManifestWork",
+            {
+                "spec": {
+                    "deleteOption": {},
+                    "manifestConfigs": [
+                        {"updateStrategy": {"serverSideApply": {"ignoreFields": [{}]}}}
+                    ],
+                }
+            },
+            {},
+        ),
+        ("ManagedClusterAddOn", {"spec": {}}, {}),
+    ],
+)
+def test_the_hubs_own_defaults_are_those_of_the_schema(kind: str, obj: Obj, more: Obj) -> None:
+    stored = KINDS[kind].storage
+    wanted = default(obj, parse(schema_of(stored.group, stored.version, kind)))
+    wanted = {**wanted, "spec": {**wanted["spec"], **more.get("spec", {})}}
+    ours = copy.deepcopy(obj)
+    KINDS[kind].strategy.default(ours)
+    assert ours == wanted
+    assert wanted != obj
