@@ -8,7 +8,7 @@ streams. A finished request is handed to the server, which runs the handler. Not
 import asyncio
 import ssl
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from hub.http.api import Peer, Request
@@ -42,8 +42,8 @@ class ConnectionOwner(Protocol):
         """Whether this turn of the loop has a handshake step left; takes it."""
         ...
 
-    def run(self, request: Request, stream: ServerStream) -> None:
-        """Start the handler."""
+    def run(self, request: Request, stream: ServerStream, done: Callable[[], None]) -> None:
+        """Start the handler; `done` is called when it is over."""
         ...
 
     def reserve(self, n_bytes: int) -> bool:
@@ -82,6 +82,7 @@ class ServerConnection(Link):
         "_busy",
         "_incoming",
         "_owner",
+        "_running",
         "_waiting",
         "has_opened",
         "head_since_s",
@@ -109,6 +110,7 @@ class ServerConnection(Link):
         self._incoming: dict[int, _Incoming] | None = None
         self._busy: set[ServerStream] = set()  # streams with bytes in the codec
         self._waiting: deque[tuple[Request, ServerStream]] | None = None
+        self._running = 0  # handlers at work
 
     # -- StreamOwner
 
@@ -210,8 +212,7 @@ class ServerConnection(Link):
             stream.flushed(queued, self.poller.now_s)
             if not queued:
                 self._busy.discard(stream)
-        while self._waiting and not self._is_congested(codec):
-            self._owner.run(*self._waiting.popleft())
+        self._run_waiting()
 
     def _ended(self, reason: str) -> None:
         self.server_codec = None
@@ -220,6 +221,8 @@ class ServerConnection(Link):
             stream.detach()
         if self._incoming:
             self._owner.reserve(-sum(incoming.size for incoming in self._incoming.values()))
+        if self._waiting:
+            self._owner.reserve(-sum(len(request.body) for request, _ in self._waiting))
         self._incoming = None
         self._waiting = None
         self._busy.clear()
@@ -282,19 +285,44 @@ class ServerConnection(Link):
             self._owner.reserve(-incoming.size)
 
     def _dispatch(self, request: Request, stream: ServerStream) -> None:
-        """Run the handler now, or when the client has read more of its earlier answers."""
+        """Run the handler now, or when others are over and the client has read their answers.
+
+        What waits counts as unfinished: it holds its body.
+        """
         codec = self.server_codec
         if codec is None:
             return
-        if self._waiting or self._is_congested(codec):
-            if self._waiting is None:
-                self._waiting = deque()
-            self._waiting.append((request, stream))
-        else:
-            self._owner.run(request, stream)
+        if not self._waiting and not self._is_full(codec):
+            self._run(request, stream)
+            return
+        if not self._owner.reserve(len(request.body)):
+            self._owner.reserve(-len(request.body))
+            stream.abort()
+            return
+        if self._waiting is None:
+            self._waiting = deque()
+        self._waiting.append((request, stream))
 
-    def _is_congested(self, codec: ServerCodec) -> bool:
-        return codec.queued_bytes() > self._owner.limits.connection_high_bytes
+    def _is_full(self, codec: ServerCodec) -> bool:
+        limits = self._owner.limits
+        is_congested = codec.queued_bytes() > limits.connection_high_bytes
+        return is_congested or self._running >= limits.max_running
+
+    def _run(self, request: Request, stream: ServerStream) -> None:
+        self._running += 1
+        self._owner.run(request, stream, self._ran)
+
+    def _ran(self) -> None:
+        self._running -= 1
+        self._run_waiting()
+
+    def _run_waiting(self) -> None:
+        codec = self.server_codec
+        while self._waiting and codec is not None and not self._is_full(codec):
+            request, stream = self._waiting.popleft()
+            self._owner.reserve(-len(request.body))
+            if not stream.is_closed:
+                self._run(request, stream)
 
     def _forget(self, stream_id: int) -> None:
         """Drop a stream that is over on the wire."""

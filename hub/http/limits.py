@@ -31,7 +31,10 @@ class Limits:
     max_header_bytes: int = 64 * KIB
     max_body_bytes: int = 3 * MIB + 64 * KIB
     max_pending_body_bytes: int = 256 * MIB
-    """Unfinished request bodies of all connections together; the stream that passes it is reset."""
+    """Bodies of unfinished and of waiting requests of all connections together.
+
+    The stream that passes it is reset.
+    """
     max_streams: int = 1_000
     """Concurrent HTTP/2 streams of one connection."""
     receive_window_bytes: int = 1 * MIB
@@ -48,6 +51,11 @@ class Limits:
     """`Responder.write` on top of more than this aborts the stream.
 
     Its handler ignores the answer False.
+    """
+    max_running: int = 32
+    """Handlers of one connection at work at a time, its further requests wait.
+
+    A handler may hold a whole list. A watch that has begun has none.
     """
     connection_high_bytes: int = 8 * MIB
     """New requests of a connection wait while it has more than this to read."""

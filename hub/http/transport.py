@@ -13,6 +13,7 @@ streams cleanly, lets running handlers finish within the grace, and cuts the res
 import asyncio
 import socket
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
@@ -171,11 +172,12 @@ class Server:
         self._pending_body_bytes += n_bytes
         return self._pending_body_bytes <= self.limits.max_pending_body_bytes
 
-    def run(self, request: Request, stream: ServerStream) -> None:
+    def run(self, request: Request, stream: ServerStream, done: Callable[[], None]) -> None:
         """Start the handler in a task of the server's set."""
         task = self._poller.loop.create_task(self._handle(request, stream))
         self._running[task] = stream
         task.add_done_callback(self._done)
+        task.add_done_callback(lambda _: done())
 
     def opened(self, connection: ServerConnection) -> None:  # noqa: ARG002  the seam names whose handshake it was
         """One handshake fewer."""

@@ -276,6 +276,44 @@ async def test_new_requests_wait_for_a_client_that_does_not_read(
         assert site.app.answered == 2
 
 
+@pytest.mark.parametrize("kind", KINDS[1:], ids=name_kind)
+async def test_a_connection_has_few_handlers_at_work_and_all_of_them_in_the_end(
+    kind: Kind, authority: Authority
+) -> None:
+    async with open_site(authority, kind, Limits(max_running=3)) as site:
+        client = site.new_client()
+        asking = [asyncio.ensure_future(client.request("GET", f"/hold?{n}")) for n in range(10)]
+        await soon(until(lambda: site.server.connections.streams == 10))
+        assert site.server.connections.handlers == len(site.app.asked) == 3
+        assert await is_well(site)  # others are not held up
+        site.app.release.set()
+        answers = await soon(asyncio.gather(*asking))
+        assert {answer.body for answer in answers} == {b"released"}
+        assert site.server.connections.handlers == 0
+
+
+@pytest.mark.parametrize("kind", KINDS[1:], ids=name_kind)
+async def test_the_bodies_of_requests_that_wait_are_bounded(
+    kind: Kind, authority: Authority
+) -> None:
+    limits = Limits(max_running=1, max_pending_body_bytes=250_000)
+    async with open_site(authority, kind, limits) as site:
+        client = site.new_client()
+        held = asyncio.ensure_future(client.request("GET", "/hold"))
+        await soon(site.app.opened.get())
+        body = bytes(100_000)
+        asking = [client.request("POST", "/echo", body=body) for _ in range(5)]
+        waiting = asyncio.gather(*asking, return_exceptions=True)
+        await soon(until(lambda: site.server.connections.streams == 3))
+        assert site.server.connections.pending_body_bytes == 200_000
+        site.app.release.set()
+        answers = await soon(waiting)
+        assert sum(isinstance(answer, ConnectionLost) for answer in answers) == 3
+        assert (await soon(held)).body == b"released"
+        assert site.server.connections.pending_body_bytes == 0
+        assert await is_well(site)
+
+
 async def test_a_storm_of_handshakes_is_served_a_few_at_a_time(authority: Authority) -> None:
     limits = Limits(
         handshakes_per_tick=1, accepts_per_tick=2, max_handshakes=3, linger_s=0.2, sweep_s=60
