@@ -35,6 +35,8 @@ class Config:
     """The hub key, outside the data directory; default: ``<data-dir>.key``."""
     object_store: str = ""
     """Where every change is shipped, ``file:///dir`` or ``s3://bucket/prefix``; empty: nowhere."""
+    detach: bool = False
+    """Whether to run a directory that has shipped, or was restored, without its object store."""
     auto_approve_users: tuple[str, ...] = ()
     """Bootstrap users whose first certificate requests are approved without a person; a trailing *
     is a wildcard.

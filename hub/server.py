@@ -48,7 +48,7 @@ from hub.http.app import Api, Services
 from hub.http.auditing import Auditor, open_auditor
 from hub.http.health import Health
 from hub.http.tls import replace_leaf, server_context
-from hub.http.transport import Server, serve
+from hub.http.transport import Server, bind, serve
 from hub.http.watching import Watching
 from hub.meta import Obj
 from hub.registry.bootstrap import ensure_objects
@@ -57,7 +57,7 @@ from hub.registry.catalog import Catalog
 from hub.registry.engine import Engine
 from hub.registry.event import EVENT
 from hub.registry.expiry import EventExpiry
-from hub.registry.keeping import load_identity, save_identity
+from hub.registry.keeping import load_identity, load_url, save_identity
 from hub.registry.kind import Served
 from hub.registry.lookups import Lookups, follow_rbac, guard_rbac
 from hub.registry.watch import Alarms
@@ -87,6 +87,8 @@ class Started:
     kubeconfig: Path
     start_kind: str
     seconds: float
+    warnings: tuple[str, ...] = ()
+    """What whoever started it should know, and do."""
 
 
 async def run_hub(
@@ -104,22 +106,40 @@ async def run_hub(
     taken the prefix.
     """
     began = clock.monotonic_s()
-    config = _with_port(config)
+    # the address first: a start that fails must not have taken the prefix from a hub that serves
+    with await _bind(config) as sock:
+        config = _with_port(config, sock)
+        await _run(config, clock, sock, stop=stop, on_started=on_started, pace=pace, began=began)
+
+
+async def _run(
+    config: Config,
+    clock: Clock,
+    sock: socket.socket,
+    *,
+    stop: asyncio.Event,
+    on_started: Callable[[Started], None],
+    pace: PacePolicy | None,
+    began: float,
+) -> None:
     metrics = CollectorRegistry()
     store, backup = await open_backup(config, clock, metrics=metrics, pace=pace)
     try:
+        known_url = load_url(store)
+        config = replace(config, url=config.url or known_url)
         identity = load_identity(store) or await _new_identity(config, clock, store)
         await backup.take_over(identity.hub_id)
-        identity = await _fit_leaf(config, clock, store, identity)
+        identity = await _fit(config, clock, store, identity)
         hub = _Hub(config, clock, store, backup, identity)
         with open_auditor(config.audit_log, clock, metrics) as auditor:
-            server = await hub.open(metrics, stop, auditor)
+            server = await hub.open(sock, metrics, stop, auditor)
             try:
                 started = Started(
                     url=config.public_url(server.port),
                     kubeconfig=hub.write_kubeconfig(),
                     start_kind=backup.start_kind,
                     seconds=clock.monotonic_s() - began,
+                    warnings=tuple(_warnings(config, known_url)),
                 )
                 on_started(started)
                 _log.info(
@@ -182,7 +202,11 @@ class _Hub:
         )
 
     async def open(
-        self, metrics: CollectorRegistry, stop: asyncio.Event, auditor: Auditor | None
+        self,
+        sock: socket.socket,
+        metrics: CollectorRegistry,
+        stop: asyncio.Event,
+        auditor: Auditor | None,
     ) -> Server:
         """Bring the state into the shape that clients may see, then listen."""
         await ensure_objects(self.engine, cluster_info=render_cluster_info(self._access()))
@@ -193,12 +217,10 @@ class _Hub:
             identity.leaf.key_pem.encode(),
             identity.client_ca.cert_pem.encode(),
         )
-        host, port = self._config.address()
         api = Api(self._services(metrics, stop, auditor))
         return await serve(
             api.handle,
-            host=host,
-            port=port,
+            sock=sock.dup(),
             tls=self._tls,
             http2_codec=self._config.http2,
             clock=self._clock,
@@ -289,15 +311,36 @@ class _Beside:
                 task.cancel()
 
 
-def _with_port(config: Config) -> Config:
+async def _bind(config: Config) -> socket.socket:
+    """Take the address to listen on. Raises OSError that names it."""
+    try:
+        return await bind(*config.address())
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"listen: {config.listen} cannot be taken: {error.strerror or error}; stop what has "
+            "it, or choose another with --listen",
+        ) from error
+
+
+def _with_port(config: Config, sock: socket.socket) -> Config:
     """Return the configuration with a real port in place of 0: certificates and URLs carry it."""
     host, port = config.address()
-    if port:
-        return config
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.bind((host, 0))
-        return replace(config, listen=f"{host}:{probe.getsockname()[1]}")
+    shown = f"[{host}]" if ":" in host else host
+    return config if port else replace(config, listen=f"{shown}:{sock.getsockname()[1]}")
+
+
+def _warnings(config: Config, known_url: str) -> list[str]:
+    """Return what is allowed and may not be meant."""
+    found = []
+    if not config.object_store:
+        found.append("nothing is shipped: give --object-store to have the state in a bucket")
+    if known_url and config.url != known_url:
+        found.append(
+            f"the agents know this hub as {known_url}, it now says {config.url}: they take that "
+            "for another hub, and remove within an hour what it had applied"
+        )
+    return found
 
 
 async def _new_identity(config: Config, clock: Clock, store: Store) -> HubIdentity:
@@ -308,14 +351,15 @@ async def _new_identity(config: Config, clock: Clock, store: Store) -> HubIdenti
     return identity
 
 
-async def _fit_leaf(
-    config: Config, clock: Clock, store: Store, present: HubIdentity
-) -> HubIdentity:
-    """Return the identity with a serving certificate that fits the URL and has life left."""
+async def _fit(config: Config, clock: Clock, store: Store, present: HubIdentity) -> HubIdentity:
+    """Return the identity with a serving certificate that fits the URL and has life left.
+
+    A URL that was given is kept with it, so that a restored hub is found where it was.
+    """
     names = serving_names(config.public_url(config.address()[1]))
     identity = present.with_leaf_for(names, clock.now())
-    if identity is not present:
-        await save_identity(store, identity)
+    if identity is not present or config.url != load_url(store):
+        await save_identity(store, identity, url=config.url)
     return identity
 
 

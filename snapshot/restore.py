@@ -60,6 +60,8 @@ class Restored:
     segments: int
     size: int
     """Bytes fetched."""
+    in_use_by: str
+    """The hub that has not released the prefix; a start on this directory ends it. "": none."""
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -96,6 +98,7 @@ def restore(remote: Remote, key: HubKey, target: Path, *, clock: Clock) -> Resto
         objects=head.objects,
         segments=len(fetched),
         size=sum(each.ref.size for each in fetched),
+        in_use_by="" if head.released else head.writer.describe(),
         seconds=seconds,
     )
 

@@ -171,6 +171,7 @@ class InProcess:
     admin: Api
     data_dir: Path
     run: asyncio.Future[None]
+    warnings: tuple[str, ...] = ()
     has_told_end: bool = False
 
     async def end(self, timeout_s: float = 20.0) -> BaseException:
@@ -190,7 +191,9 @@ async def running_hub(
     data_dir: Path,
     *,
     port: int = 0,
+    url: str = "",
     object_store: str = "",
+    detach: bool = False,
     key_file: Path | None = None,
     auto_accept: bool = False,
     auto_approve_users: tuple[str, ...] = (),
@@ -202,7 +205,9 @@ async def running_hub(
     config = Config(
         data_dir=data_dir,
         listen=f"127.0.0.1:{port}",
+        url=url,
         object_store=object_store,
+        detach=detach,
         key_file=key_file,
         auto_accept=auto_accept,
         auto_approve_users=auto_approve_users,
@@ -221,7 +226,7 @@ async def running_hub(
         await run  # it ended before it started: show why
         raise
     admin = Api.from_kubeconfig(told.kubeconfig)
-    hub = InProcess(told.url, told.kubeconfig, told.start_kind, admin, data_dir, run)
+    hub = InProcess(told.url, told.kubeconfig, told.start_kind, admin, data_dir, run, told.warnings)
     try:
         yield hub
     finally:

@@ -107,6 +107,8 @@ def _greet(started: Started) -> None:
     click.echo(f"  export KUBECONFIG={started.kubeconfig.resolve()}")
     click.echo("  kubectl get managedclusters")
     click.echo("  hublet simulate --kubeconfig $KUBECONFIG --clusters 10")
+    for warning in started.warnings:
+        click.echo(f"warning: {warning}")
     sys.stdout.flush()
 
 

@@ -135,6 +135,11 @@ def restore(
     key_option = "" if key.path == _default_key(data_dir) else f" --key-file {key.path}"
     options = f"--data-dir {done.directory}{key_option} --object-store '{url}'"
     click.echo(f"start it with: hublet serve {options}")
+    if done.in_use_by:
+        click.echo(
+            f"the prefix has not been released by {done.in_use_by}: if that hub still runs, "
+            "starting this directory takes the prefix from it and ends it"
+        )
 
 
 @cli.command("list")

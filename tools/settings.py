@@ -103,6 +103,7 @@ SETTINGS = (
         "Bootstrap users whose first certificate requests need no person, comma separated.",
         "LIST",
     ),
+    Setting("detach", _boolean, "Run without the object store that the directory has shipped to."),
     Setting("auto_accept", _boolean, "Accept every new cluster."),
     Setting(
         "audit_log",

@@ -39,7 +39,7 @@ from snapshot.arbiter import Continue, Create, Refuse, TakeClaim
 from snapshot.chain import Chain
 from snapshot.errors import ChainMoved, RemoteError, SnapshotError, StartRefused
 from snapshot.head import Head
-from snapshot.local import LocalState, load_state, save_state
+from snapshot.local import LocalState, load_claim, load_state, save_state
 from snapshot.remote import Remote, open_remote
 from snapshot.ship import Shipped, ship, ship_full
 from snapshot.start import arbitrate, begin, remember
@@ -250,6 +250,8 @@ async def open_backup(
     the prefix holds a hub, or the bucket cannot be read.
     """
     is_new = not has_store(config.data_dir)
+    if not config.object_store and not config.detach:
+        _refuse_without_store(config.data_dir)
     remote = open_remote(config.object_store) if config.object_store else None
     if remote is not None and is_new and not config.hub_key_path().exists():
         await asyncio.to_thread(_refuse_without_key, remote, config)
@@ -269,6 +271,23 @@ def _hub_key(config: Config, clock: Clock, *, can_create: bool) -> HubKey:
         return load_hub_key(path, outside=config.data_dir)
     path.parent.mkdir(parents=True, exist_ok=True)
     return create_hub_key(path, token=clock.token, outside=config.data_dir)
+
+
+def _refuse_without_store(directory: Path) -> None:
+    """Refuse to run what has a prefix without looking at it: another hub may have it by now."""
+    state, claim = load_state(directory), load_claim(directory)
+    if claim is not None:
+        what = f"the data directory was restored from {claim.object_store}"
+    elif state is not None and state.epoch:
+        what = f"the data directory has shipped up to revision {state.rev}"
+    else:
+        return
+    raise StartRefused(
+        f"{what}, and no object store is given",
+        op="start",
+        hint="give the same --object-store; or, to run it apart from its prefix for good, --detach "
+        "(two hubs of one identity must never serve the same agents)",
+    )
 
 
 def _refuse_without_key(remote: Remote, config: Config) -> None:

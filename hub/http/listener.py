@@ -49,13 +49,10 @@ class Listener:
         self._tls = tls
         self._is_paused = False
 
-    def open(self, address: object) -> int:
-        """Bind to `address` (as getaddrinfo gives it) and listen; return the port."""
+    def open(self) -> int:
+        """Listen on the bound socket; return the port."""
         sock = self._sock
         try:
-            sock.setblocking(False)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind(address)  # type: ignore[arg-type]  # a tuple whose form depends on the family
             sock.listen(self._owner.limits.backlog)
         except OSError:
             sock.close()

@@ -45,30 +45,47 @@ class ConnectionStats:
     failed_handshakes_total: int
 
 
-async def serve(
-    handler: Handler,
-    *,
-    host: str,
-    port: int,
-    tls: ssl.SSLContext,
-    limits: Limits | None = None,
-    http2_codec: Http2Library = "auto",
-    clock: Clock | None = None,
-) -> "Server":
-    """Listen on `host`:`port` (0: any free port) and answer with `handler` until `Server.close`.
+async def bind(host: str, port: int) -> socket.socket:
+    """Take `host`:`port` (0: any free port) without listening yet. Raises OSError.
 
-    Runs in the current event loop, uvloop or asyncio. Raises OSError when the address cannot be
-    bound.
+    A hub makes sure of its address before it takes anything from another.
     """
-    library = choose_library(http2_codec)
     loop = asyncio.get_running_loop()
     family, kind, proto, _, address = (
         await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     )[0]
+    sock = socket.socket(family, kind, proto)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+async def serve(
+    handler: Handler,
+    *,
+    host: str = "",
+    port: int = 0,
+    tls: ssl.SSLContext,
+    sock: socket.socket | None = None,
+    limits: Limits | None = None,
+    http2_codec: Http2Library = "auto",
+    clock: Clock | None = None,
+) -> "Server":
+    """Listen on `host`:`port` and answer with `handler` until `Server.close`.
+
+    With `sock`, what `bind` gave, on that; it is the server's from then on. Runs in the current
+    event loop, uvloop or asyncio. Raises OSError when the address cannot be had.
+    """
+    library = choose_library(http2_codec)
     server = Server(
         handler, tls=tls, limits=limits or Limits(), library=library, clock=clock or SystemClock()
     )
-    server.listen(socket.socket(family, kind, proto), address)
+    server.listen(sock if sock is not None else await bind(host, port))
     return server
 
 
@@ -105,10 +122,10 @@ class Server:
         self._handshakes_left = 0
         self._sweeper = self._poller.loop.call_later(limits.sweep_s, self._sweep)
 
-    def listen(self, sock: socket.socket, address: object) -> None:
-        """Bind and accept; called once by `serve`."""
+    def listen(self, sock: socket.socket) -> None:
+        """Accept on a bound socket; called once by `serve`."""
         self._listener = Listener(self, self._poller, sock, self._tls)
-        self.port = self._listener.open(address)
+        self.port = self._listener.open()
 
     @property
     def connections(self) -> ConnectionStats:

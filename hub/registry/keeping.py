@@ -16,10 +16,22 @@ def load_identity(store: Store) -> HubIdentity | None:
     return None if stored is None else from_bundle(decode(store.read(stored))["bundle"])
 
 
-async def save_identity(store: Store, identity: HubIdentity) -> None:
-    """Keep `identity`, durably."""
+def load_url(store: Store) -> str:
+    """Return the URL that this hub was last told to announce, "" when it never was."""
     stored = store.get(IDENTITY)
-    head, tail = draft({"metadata": {"name": "hub"}, "bundle": identity.to_bundle()})
+    return "" if stored is None else str(decode(store.read(stored)).get("url") or "")
+
+
+async def save_identity(store: Store, identity: HubIdentity, *, url: str = "") -> None:
+    """Keep `identity` and the URL it is known by ("": the one kept already), durably."""
+    stored = store.get(IDENTITY)
+    head, tail = draft(
+        {
+            "metadata": {"name": "hub"},
+            "bundle": identity.to_bundle(),
+            "url": url or load_url(store),
+        }
+    )
     write = Write(
         op=Op.CREATE if stored is None else Op.UPDATE,
         key=IDENTITY,

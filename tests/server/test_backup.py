@@ -107,10 +107,21 @@ def restore(tmp_path: Path, bucket: Bucket, name: str) -> Path:
 
 
 def hub_on(
-    tmp_path: Path, bucket: Bucket, name: str = "data", *, pace: PacePolicy | None = None
+    tmp_path: Path,
+    bucket: Bucket,
+    name: str = "data",
+    *,
+    pace: PacePolicy | None = None,
+    port: int = 0,
+    url: str = "",
 ) -> contextlib.AbstractAsyncContextManager[InProcess]:
     return running_hub(
-        tmp_path / name, object_store=bucket.url, key_file=key_of(tmp_path), pace=pace
+        tmp_path / name,
+        port=port,
+        url=url,
+        object_store=bucket.url,
+        key_file=key_of(tmp_path),
+        pace=pace,
     )
 
 
@@ -302,22 +313,57 @@ async def test_what_a_stop_could_not_ship_is_shipped_by_the_next_start(
     assert (head.epoch, head.released) == (2, True)
 
 
-async def test_a_hub_that_cannot_listen_gives_its_prefix_free(
+async def test_a_start_that_cannot_listen_takes_nothing_from_the_hub_that_serves(
     tmp_path: Path, file_bucket: Bucket
 ) -> None:
-    async with running_hub(tmp_path / "other") as other:
-        port = int(other.url.rpartition(":")[2])
-        with pytest.raises(OSError, match="in use"):
+    async with hub_on(tmp_path, file_bucket, "old", pace=QUICK) as old:
+        await make(old.admin, "t-1")
+        await shipped(old.admin)
+        restore(tmp_path, file_bucket, "copy")
+        port = int(old.url.rpartition(":")[2])
+        with pytest.raises(OSError, match=f"listen: 127.0.0.1:{port} cannot be taken"):
             async with running_hub(
-                tmp_path / "data",
+                tmp_path / "copy",
                 port=port,
                 object_store=file_bucket.url,
                 key_file=key_of(tmp_path),
             ):
                 pass
-    assert file_bucket.head().released
-    async with hub_on(tmp_path, file_bucket) as hub:
-        assert hub.start_kind == "continue"
+        await make(old.admin, "t-2")
+        await shipped(old.admin)
+    assert (tmp_path / "copy" / "restore-claim.json").exists()
+    head = check_prefix(tmp_path, file_bucket)
+    assert (head.epoch, head.released) == (1, True)
+
+
+async def test_what_has_a_prefix_does_not_run_without_it_unless_told_to(
+    tmp_path: Path, stopped: Bucket
+) -> None:
+    key = key_of(tmp_path)
+    restore(tmp_path, stopped, "restored")
+    for name, what in (("data", "has shipped up to revision"), ("restored", "was restored from")):
+        done = serve(tmp_path / name, "--key-file", str(key))
+        assert done.returncode == 8, done.stderr
+        assert f"the data directory {what}" in done.stderr
+        assert "--detach" in done.stderr
+        async with running_hub(tmp_path / name, key_file=key, detach=True) as hub:
+            assert (await hub.admin.get(f"{MAPS}/t-1"))["metadata"]["name"] == "t-1"
+
+
+async def test_a_restored_hub_announces_the_url_it_was_given_before(
+    tmp_path: Path, file_bucket: Bucket, free_port: int
+) -> None:
+    url, other = f"https://localhost:{free_port}", f"https://127.0.0.1:{free_port}"
+    async with hub_on(tmp_path, file_bucket, port=free_port, url=url) as hub:
+        assert hub.warnings == ()
+        await shipped(hub.admin)
+    restore(tmp_path, file_bucket, "new")
+    async with hub_on(tmp_path, file_bucket, "new", port=free_port) as hub:
+        assert hub.url == url
+        info = await hub.admin.get("/api/v1/namespaces/kube-public/configmaps/cluster-info")
+        assert url in info["data"]["kubeconfig"]
+    async with hub_on(tmp_path, file_bucket, "new", port=free_port, url=other) as hub:
+        assert any(url in warning and other in warning for warning in hub.warnings)
 
 
 # ------------------------------------------------------------------------ refused starts
@@ -440,7 +486,7 @@ async def test_a_directory_in_use_is_refused(tmp_path: Path, file_bucket: Bucket
     async with hub_on(tmp_path, file_bucket) as hub:
         await shipped(hub.admin)
         refuse_in_use = asyncio.to_thread(
-            serve, tmp_path / "data", "--key-file", str(key_of(tmp_path))
+            serve, tmp_path / "data", "--detach", "--key-file", str(key_of(tmp_path))
         )
         done = await refuse_in_use
         assert done.returncode == 11
