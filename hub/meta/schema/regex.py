@@ -3,7 +3,8 @@ r"""Go's regular expressions (RE2), for Python's engine.
 Owns the translation; Go's syntax is checked while it is read, so that a CRD with a pattern Go
 refuses is refused here as well, in Go's words. What differs: ``$`` and ``\z`` mean the very end,
 classes like ``\d`` are ASCII, ``\pL`` and ``[[:alpha:]]`` exist, look-around and back references do
-not, flags may stand anywhere. Scripts (``\p{Greek}``) are the one part of RE2 that is refused.
+not, flags may stand anywhere. Two parts of RE2 are refused: scripts (``\p{Greek}``), and repeating
+what stands before a bare flag (``a(?i)*``).
 
 Python's engine backtracks where RE2 does not: a pattern can be slow, so lengths are checked first.
 
@@ -28,7 +29,7 @@ _HEX = re.compile(r"x(?:\{([0-9A-Fa-f]+)\}|([0-9A-Fa-f]{2}))")
 _OCTAL = re.compile(r"[1-7][0-7]{1,2}|0[0-7]{0,2}")
 _PROPERTY = re.compile(r"[pP](?:\{(\^?)(\w+)\}|(\w))")
 _POSIX_CLASS = re.compile(r"\[:(\^?)(\w+):\]")
-_ANCHORS = {"A": "(?:\\A)", "z": "(?:\\Z)", "b": "(?:\\b)", "B": "(?:\\B)"}
+_ANCHORS = {"A": "(?:\\A)", "z": "(?:\\Z)", "b": "(?a:\\b)", "B": "(?a:\\B)"}
 
 
 class PatternError(ValueError):
@@ -40,7 +41,7 @@ def compile_go(pattern: str) -> re.Pattern[str]:
     """Return the pattern compiled; `search` is Go's ``MatchString``. Raises `PatternError`."""
     translated = _Translator(pattern).translate()
     try:
-        return re.compile(translated, re.ASCII)
+        return re.compile(translated)
     except (re.error, OverflowError, RecursionError) as e:
         raise _error(str(e), pattern) from e
 
@@ -60,7 +61,7 @@ class _Translator:
         self._text = pattern
         self._at = 0
         self._out: list[str] = []
-        self._groups: list[list[str]] = []  # the flags in force outside each open parenthesis
+        self._groups: list[tuple[list[str], str]] = []  # of each open one: flags before it, its own
         self._flags: list[str] = []  # flags switched on inside this group, each a group of its own
         self._last = _Last.NOTHING
         self._operator = ""
@@ -99,7 +100,12 @@ class _Translator:
         return char if char == "." else re.escape(char)
 
     def _is_multiline(self) -> bool:
-        return any("m" in flags for group in [*self._groups, self._flags] for flags in group)
+        flags = [flag for before, own in self._groups for flag in (*before, own)]
+        for flag in reversed([*flags, *self._flags]):  # the innermost that says so
+            on, _, off = flag.partition("-")
+            if "m" in on + off:
+                return "m" in on
+        return False
 
     def _emit(self, text: str, width: int, last: _Last = _Last.ATOM) -> None:
         self._out.append(text)
@@ -107,12 +113,13 @@ class _Translator:
         self._last = last
 
     def _repeat(self, operator: str) -> None:
-        if self._last is _Last.NOTHING:
-            raise _error("missing argument to repetition operator", operator)
-        if self._last is _Last.REPEAT:
-            raise _error("invalid nested repetition operator", self._operator + operator)
         is_lazy = self._text[self._at + len(operator) :][:1] == "?"
-        self._operator = operator + "?" * is_lazy
+        whole = operator + "?" * is_lazy
+        if self._last is _Last.NOTHING:
+            raise _error("missing argument to repetition operator", whole)
+        if self._last is _Last.REPEAT:
+            raise _error("invalid nested repetition operator", self._operator + whole)
+        self._operator = whole
         self._emit(self._operator, len(self._operator), _Last.REPEAT)
 
     def _counted(self, found: re.Match[str]) -> None:
@@ -143,7 +150,7 @@ class _Translator:
             self._emit(f"(?{flags}:" if flags else "", len(found[0]), _Last.NOTHING)
 
     def _open(self, text: str, width: int, flags: str = "") -> None:
-        self._groups.append([*self._flags, flags] if flags else self._flags)
+        self._groups.append((self._flags, flags))
         self._out.append(text)
         self._at += width
         self._flags, self._last = [], _Last.NOTHING
@@ -152,7 +159,7 @@ class _Translator:
         if not self._groups:
             raise _error("unexpected )", self._text)
         self._emit(")" * (len(self._flags) + 1), 1)
-        self._flags = self._groups.pop()
+        self._flags, _ = self._groups.pop()
 
     def _escape(self) -> None:
         rest = self._text[self._at + 1 :]
