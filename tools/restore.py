@@ -40,6 +40,8 @@ class Commands(click.Group):
         except SnapshotError as error:
             _show(error, is_json=bool(ctx.meta.get("json")))
             ctx.exit(error.exit_code)
+        except BrokenPipeError:
+            raise  # whoever read the output has seen enough: click ends quietly
         except OSError as error:
             translated = SnapshotError(str(error), op="run")
             _show(translated, is_json=bool(ctx.meta.get("json")))

@@ -1,6 +1,9 @@
 """hub-restore: what it prints, where, and with which exit code."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +17,9 @@ from snapshot.remote import Remote
 from tests.unit.snapshot.hub import serve
 from tests.unit.snapshot.support import KEY, OTHER_KEY, next_segment, record, take
 from tools.restore import cli
+
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Run(Protocol):
@@ -167,6 +173,17 @@ def test_a_disk_error_is_an_error_and_no_traceback(tmp_path: Path, run: Run) -> 
     result = run("restore", "--key-file", key, "--data-dir", str(tmp_path / "file" / "new"))
     assert result.exit_code == 1
     assert result.stderr.startswith("error: ")
+
+
+@pytest.mark.usefixtures("prefix")
+def test_a_reader_that_has_seen_enough_ends_it_quietly(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    url = (tmp_path / "bucket").as_uri()
+    command = [sys.executable, "-m", "tools.restore", "list", "--object-store", url]
+    with os.fdopen(write, "wb") as out:
+        done = subprocess.run(command, cwd=ROOT, stdout=out, stderr=subprocess.PIPE, check=False)
+    assert done.stderr == b""
 
 
 def test_the_commands_explain_themselves(run: Run) -> None:
