@@ -51,7 +51,10 @@ class NamespaceStrategy(Strategy):
     @staticmethod
     def _label(obj: Obj) -> None:
         meta = meta_of(obj)
-        labels = {**(meta.get("labels") or {}), "kubernetes.io/metadata.name": meta.get("name", "")}
+        labels = {
+            **(meta.get("labels") or {}),
+            "kubernetes.io/metadata.name": meta.get("name") or "",
+        }
         meta["labels"] = labels
 
     def apply_subresource(

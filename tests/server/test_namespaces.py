@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from hub.meta import Obj
 from tests.hubs import InProcess, Watch, running_hub
 from tests.server.support import ROOT_CA, anonymous, cluster_access, config_maps, named, token_for
 
@@ -204,3 +205,10 @@ async def test_a_hub_started_again_under_the_same_ca_changes_nothing(tmp_path: P
         config = yaml.safe_load(hub.kubeconfig.read_text())
         ca = base64.b64decode(config["clusters"][0]["cluster"]["certificate-authority-data"])
         assert first["data"]["ca.crt"] == ca.decode()
+
+
+@pytest.mark.parametrize("metadata", [{}, {"name": None}, {"name": ""}])
+async def test_a_namespace_without_a_name_is_invalid(hub: InProcess, metadata: Obj) -> None:
+    answer = await hub.admin.call("POST", NAMESPACES, {"metadata": metadata})
+    assert answer.status == 422
+    assert "name or generateName is required" in answer.obj()["message"]
