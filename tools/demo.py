@@ -291,7 +291,11 @@ def _free_port() -> int:
 @click.option("--clusters", type=click.IntRange(min=1), default=10, help="How many clusters.")
 @click.option("--works", type=click.IntRange(min=0), default=1, help="ManifestWorks a cluster.")
 @click.option(
-    "--object-store", default="", help="Use this empty prefix instead of a directory of its own."
+    "--object-store",
+    default="",
+    show_default="a directory of its own",
+    metavar="URL",
+    help="Use this prefix, which must be empty.",
 )
 @click.option("--keep", is_flag=True, help="Keep the directory at the end.")
 def demo(*, clusters: int, works: int, object_store: str, keep: bool) -> None:

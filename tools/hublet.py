@@ -28,7 +28,7 @@ from tools.simulate.cli import simulate
 EXIT_OS, EXIT_CONFIG, EXIT_STORE, EXIT_FENCED = 1, 2, 11, 75
 
 
-@click.group(context_settings={"show_default": True})
+@click.group(context_settings={"show_default": True, "help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="hublet")
 def main() -> None:
     """Serve a compact multi-cluster hub: one process, one file, one bucket."""

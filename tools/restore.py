@@ -55,14 +55,39 @@ def common(command: Callable[P, None]) -> Callable[P, None]:
             "--object-store",
             "url",
             envvar="HUBLET_OBJECT_STORE",
+            show_envvar=True,
             required=True,
             metavar="URL",
             help="file:///dir or s3://bucket/prefix?endpoint=...&region=...&path_style=true",
         ),
-        click.option("--s3-endpoint", metavar="URL", help="S3 endpoint, if not AWS itself."),
-        click.option("--s3-region", metavar="NAME", help="S3 region."),
-        click.option("--s3-path-style", metavar="BOOL", help="Bucket in the path: true or false."),
-        click.option("--s3-ca-file", metavar="FILE", help="CA bundle of the S3 endpoint (PEM)."),
+        click.option(
+            "--s3-endpoint",
+            envvar="HUBLET_S3_ENDPOINT",
+            show_envvar=True,
+            metavar="URL",
+            help="S3 endpoint, if not AWS itself.",
+        ),
+        click.option(
+            "--s3-region",
+            envvar="HUBLET_S3_REGION",
+            show_envvar=True,
+            metavar="NAME",
+            help="S3 region.",
+        ),
+        click.option(
+            "--s3-path-style",
+            envvar="HUBLET_S3_PATH_STYLE",
+            show_envvar=True,
+            metavar="BOOL",
+            help="Bucket in the path: true or false.",
+        ),
+        click.option(
+            "--s3-ca-file",
+            envvar="HUBLET_S3_CA_FILE",
+            show_envvar=True,
+            metavar="FILE",
+            help="CA bundle of the S3 endpoint (PEM).",
+        ),
         click.option("--json", "is_json", is_flag=True, help="Print one JSON object."),
     )
     for option in reversed(options):
@@ -76,6 +101,7 @@ def keyed(command: Callable[P, None]) -> Callable[P, None]:
         click.option(
             "--data-dir",
             envvar="HUBLET_DATA_DIR",
+            show_envvar=True,
             default="./hublet-data",
             show_default=True,
             type=click.Path(path_type=Path),
@@ -84,6 +110,7 @@ def keyed(command: Callable[P, None]) -> Callable[P, None]:
         click.option(
             "--key-file",
             envvar="HUBLET_KEY_FILE",
+            show_envvar=True,
             type=click.Path(path_type=Path),
             help="The hub key.  [default: DATA_DIR.key]",
         ),
@@ -98,8 +125,9 @@ def keyed(command: Callable[P, None]) -> Callable[P, None]:
 def cli() -> None:
     """Restore a hub from its object store, or look at what lies there.
 
-    Every option --NAME can also be given as HUBLET_NAME in the environment; credentials for s3://
-    come from the usual AWS places.
+    HUBLET_OBJECT_STORE, HUBLET_DATA_DIR, HUBLET_KEY_FILE and HUBLET_S3_ENDPOINT, _REGION,
+    _PATH_STYLE and _CA_FILE in the environment stand for the options of these names; credentials
+    for s3:// come from the usual AWS places.
     """
 
 

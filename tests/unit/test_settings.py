@@ -153,3 +153,21 @@ def test_a_command_names_every_problem_and_ends_with_2(command: list[str]) -> No
         "error: listen: '6443' must be ADDRESS:PORT (--listen)",
         "error: url: 'hub' must be https://HOST:PORT (HUBLET_URL)",
     ]
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize(
+    "command", [[], ["serve"], ["config"], ["config", "show"], ["simulate"], ["demo"]]
+)
+def test_every_command_explains_itself(command: list[str], flag: str) -> None:
+    shown = CliRunner().invoke(hublet.main, [*command, flag])
+    assert shown.exit_code == 0, shown.output
+    assert "Usage:" in shown.output
+    assert '[default: ""]' not in shown.output
+    assert "[default: ]" not in shown.output
+
+
+def test_the_help_of_serve_names_every_variable() -> None:
+    said = " ".join(CliRunner().invoke(hublet.main, ["serve", "--help"]).output.split())
+    for setting in SETTINGS:
+        assert f"[env var: {setting.variable}" in said

@@ -188,6 +188,16 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(tmp_path: Path) -> None:
 
 def test_the_commands_explain_themselves(run: Run) -> None:
     for command in ([], ["restore"], ["list"], ["verify"]):
-        result = run(*command, "--help")
-        assert result.exit_code == 0
-        assert "Usage:" in result.stdout
+        for flag in ("--help", "-h"):
+            result = run(*command, flag)
+            assert result.exit_code == 0
+            assert "Usage:" in result.stdout
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_the_help_names_the_variable_of_every_option_that_has_one(name: str, run: Run) -> None:
+    said = " ".join(run(name, "--help").stdout.split())
+    named = [each for each in cli.commands[name].params if each.envvar]
+    assert len(named) >= 5
+    for option in named:
+        assert f"[env var: {option.envvar}" in said
