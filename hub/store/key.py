@@ -68,6 +68,12 @@ def prefix(resource: str, namespace: str | None = None) -> bytes:
     return f"{resource}\0{namespace}\0".encode()
 
 
+def group_of(key: bytes) -> bytes:
+    """Return the first two parts of a key, or of a prefix that has them."""
+    end = key.index(0, key.index(0) + 1)
+    return key[: end + 1]
+
+
 def stored_key(key: bytes) -> bytes:
     """Return the form LMDB stores; records in this order load fastest."""
     if len(key) <= STORED_KEY_BYTES:

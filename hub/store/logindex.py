@@ -25,6 +25,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from hub.store.api import Key, Revision
+from hub.store.key import group_of
 
 SEPARATOR = b"\0"
 _PARTS = 2
@@ -76,7 +77,7 @@ class LogIndex:
 
     def add(self, revision: Revision, key: Key) -> None:
         """Note a logged write; revisions rise."""
-        name = _group_of(key)
+        name = group_of(key)
         group = self._groups.get(name)
         if group is None:
             group = self._groups[name] = _Group()
@@ -100,11 +101,6 @@ class LogIndex:
 
     def _groups_of(self, prefix: bytes) -> list[_Group]:
         if prefix.count(SEPARATOR) >= _PARTS:
-            group = self._groups.get(_group_of(prefix))
+            group = self._groups.get(group_of(prefix))
             return [] if group is None else [group]
         return [group for name, group in self._groups.items() if name.startswith(prefix)]
-
-
-def _group_of(key: bytes) -> bytes:
-    end = key.index(SEPARATOR, key.index(SEPARATOR) + 1)
-    return key[: end + 1]

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from hub.store.api import Key, Stored
-from hub.store.key import stored_key
+from hub.store.key import group_of, stored_key
 from hub.store.lmdb_env import (
     Environment,
     Txn,
@@ -25,22 +25,42 @@ from hub.store.value import revision_of, stored
 class Overlay:
     """The renewed entries by key."""
 
-    __slots__ = ("_busy", "_dirty", "entries")
+    __slots__ = ("_busy", "_dirty", "_groups", "entries")
 
     def __init__(self, entries: Iterable[Stored] = ()) -> None:
-        self.entries = {entry.key: entry for entry in entries}
+        self.entries: dict[Key, Stored] = {}
+        self._groups: dict[bytes, set[Key]] = {}
         self._dirty: set[Key] = set()
         self._busy: Counter[Key] = Counter()
+        for entry in entries:
+            self._take(entry)
 
     def put(self, entry: Stored) -> None:
         """Take a renewal."""
-        self.entries[entry.key] = entry
+        self._take(entry)
         self._dirty.add(entry.key)
+
+    def _take(self, entry: Stored) -> None:
+        if entry.key not in self.entries:
+            self._groups.setdefault(group_of(entry.key), set()).add(entry.key)
+        self.entries[entry.key] = entry
+
+    def under(self, prefix: bytes) -> list[Stored]:
+        """Return the entries under a prefix; for one namespace without a look at all others."""
+        if prefix.count(0) < 2:
+            return [entry for key, entry in self.entries.items() if key.startswith(prefix)]
+        group = self._groups.get(group_of(prefix), ())
+        return [self.entries[key] for key in group if key.startswith(prefix)]
 
     def drop(self, key: Key) -> None:
         """Forget an entry: a durable write has replaced its object."""
-        self.entries.pop(key, None)
+        if self.entries.pop(key, None) is None:
+            return
         self._dirty.discard(key)
+        name = group_of(key)
+        self._groups[name].discard(key)
+        if not self._groups[name]:
+            del self._groups[name]
 
     def freeze(self, key: Key) -> None:
         """Say that a durable write to `key` is under way."""

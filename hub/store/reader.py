@@ -165,9 +165,10 @@ def _volatile(shared: Shared, txn: Txn, prefix: bytes, window: range) -> Iterato
 
 
 def _renewed(shared: Shared, txn: Txn, prefix: bytes, window: range) -> Iterator[Change]:
-    for key, entry in shared.overlay.entries.items():
-        if entry.revision not in window or not key.startswith(prefix):
+    for entry in shared.overlay.under(prefix):
+        if entry.revision not in window:
             continue
+        key = entry.key
         base = txn.get(stored_key(key), db=shared.env.objects)
         if base is not None and revision_of(base) < entry.revision:
             value = shared.codecs.decode(key, entry.raw)

@@ -6,10 +6,22 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from hub.store import Change, Closed, Conflict, Index, MapFull, Op, Revision, Store
+from hub.store import (
+    Change,
+    Closed,
+    Conflict,
+    Index,
+    MapFull,
+    Op,
+    Revision,
+    Store,
+    Stored,
+    encode_key,
+)
 from hub.store import ledger as ledger_module
 from hub.store.job import FlushJob
 from hub.store.ledger import CEILING_BLOCK
+from hub.store.overlay import Overlay
 from tests.unit.store.given import create, delete, document, draft, key, kill, open_store, update
 
 LEASE = key("lease")
@@ -235,3 +247,24 @@ async def test_closing_finishes_what_is_queued(tmp_path: Path) -> None:
 def _flushed_rows(store: Store) -> int:
     with store._shared.env.read() as txn:
         return txn.stat(store._shared.env.renewals)["entries"]
+
+
+def test_the_entries_under_a_prefix_are_those_a_look_at_all_would_find() -> None:
+    overlay = Overlay()
+    keys = [
+        encode_key(resource, space, name)
+        for resource in ("leases", "leasesx")
+        for space in ("", "a", "ab")
+        for name in ("l", "lx")
+    ]
+    for at, each in enumerate(keys):
+        overlay.put(Stored(each, Revision(at + 1), NOTHING, b""))
+        overlay.put(Stored(each, Revision(at + 100), NOTHING, b""))
+    for dropped in (keys[3], keys[4], keys[5], keys[5]):
+        overlay.drop(dropped)
+    prefixes = {each[:end] for each in keys for end in range(len(each) + 1)}
+    for prefix in prefixes:
+        expected = {each for each in overlay.entries if each.startswith(prefix)}
+        found = [entry.key for entry in overlay.under(prefix)]
+        assert (set(found), len(found)) == (expected, len(expected))
+    assert len(overlay.entries) == len(keys) - 3
