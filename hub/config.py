@@ -1,14 +1,15 @@
 """What a hub is told when it starts: one frozen value, checked in one pass.
 
-Owns defaults and the rules that need no I/O. Flags, environment and file are read by `tools`; here
-they arrive as plain values.
+Owns defaults and the rules that need no I/O beyond following links. Flags, environment and file are
+read by `tools`; here they arrive as plain values.
 """
 
 import ipaddress
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 Http2: TypeAlias = Literal["auto", "ngh2", "h2"]
 
@@ -62,6 +63,11 @@ class Config:
             problems.append(
                 f"object-store: {self.object_store!r} must be file:///dir or s3://bucket/prefix"
             )
+        elif is_nested(self.data_dir, self.object_store):
+            problems.append(
+                f"data-dir: {self.data_dir} and the object store {self.object_store} lie inside "
+                "each other: give each a directory of its own"
+            )
         if problems:
             raise ConfigError(*problems)
 
@@ -88,6 +94,18 @@ class Config:
         if address.is_unspecified:
             host = "::1" if address.version == 6 else "127.0.0.1"
         return f"https://[{host}]:{port}" if address.version == 6 else f"https://{host}:{port}"
+
+
+def is_nested(directory: Path, object_store: str) -> bool:
+    """Whether a directory and a ``file://`` object store are the same or lie in one another.
+
+    What a hub keeps would then be among what it ships, and be shipped or swept with it.
+    """
+    parts = urlsplit(object_store)
+    if parts.scheme != "file":
+        return False
+    ours, theirs = (Path(os.path.realpath(each)) for each in (directory, unquote(parts.path)))
+    return ours.is_relative_to(theirs) or theirs.is_relative_to(ours)
 
 
 def _choice(key: str, value: str, known: tuple[str, ...]) -> list[str]:

@@ -17,8 +17,15 @@ import msgspec
 
 from hub import store as hub_store
 from hub.clock import SystemClock
+from hub.config import is_nested
 from hub.store import HubKey, load_hub_key
-from snapshot.errors import KeyMissing, NothingToRestore, ObjectMissing, SnapshotError
+from snapshot.errors import (
+    KeyMissing,
+    NothingToRestore,
+    ObjectMissing,
+    SnapshotError,
+    TargetNotEmpty,
+)
 from snapshot.head import Head, check_key, check_seal, decode_head
 from snapshot.layout import HEAD
 from snapshot.remote import Remote, open_remote
@@ -150,6 +157,7 @@ def restore(
     The next `hublet serve` on the directory is the same hub, under the next epoch.
     """
     ctx.meta["json"] = is_json
+    _refuse_inside(url, data_dir)
     remote = _open(url, s3)
     key = _key(remote, key_file, data_dir=data_dir)
     done = restore_hub(remote, key, data_dir, clock=SystemClock())
@@ -237,6 +245,22 @@ def _open(url: str, s3: Mapping[str, str | None]) -> Remote:
     """Open the object store; flags win over the environment, the URL's own options over both."""
     given = {f"HUBLET_{name.upper()}": value for name, value in s3.items() if value}
     return open_remote(url, environ={**os.environ, **given})
+
+
+def _refuse_inside(url: str, data_dir: Path) -> None:
+    """Refuse a target in the object store itself: neither would be the other's alone any more.
+
+    A new target is built in ``DIR.restoring`` beside it, so that must be apart too.
+    """
+    place = data_dir.absolute()
+    for each in (place, place.with_name(f"{place.name}.restoring")):
+        if is_nested(each, url):
+            raise TargetNotEmpty(
+                f"{each} and the object store {url} lie inside each other",
+                op="restore",
+                object=str(data_dir),
+                hint="name a directory outside the object store with --data-dir",
+            )
 
 
 def _key(remote: Remote, key_file: Path | None, *, data_dir: Path) -> HubKey:

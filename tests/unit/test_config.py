@@ -84,3 +84,30 @@ def told(**settings: Unpack[Settings]) -> Config:
 def test_the_key_lies_beside_the_directory_unless_it_is_named() -> None:
     assert told().hub_key_path() == Path("a/b.c.key")
     assert Config(key_file=Path("k")).hub_key_path() == Path("k")
+
+
+@pytest.mark.parametrize(
+    ("data_dir", "bucket"),
+    [
+        ("hub", "hub"),
+        ("bucket/hub", "bucket"),
+        ("hub", "hub/bucket"),
+        ("a/../bucket/hub", "bucket"),
+        ("link/hub", "bucket"),
+        ("my bucket/hub", "my bucket"),
+    ],
+)
+def test_the_store_and_its_bucket_never_lie_in_one_another(
+    tmp_path: Path, data_dir: str, bucket: str
+) -> None:
+    (tmp_path / "bucket").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "bucket")
+    url = (tmp_path / bucket).as_uri()
+    with pytest.raises(ConfigError, match=r"data-dir: .* lie inside each other"):
+        Config(data_dir=tmp_path / data_dir, object_store=url)
+
+
+@pytest.mark.parametrize("bucket", ["bucket", "hub2", "hu", "hub.key"])
+def test_a_bucket_beside_the_store_is_fine(tmp_path: Path, bucket: str) -> None:
+    Config(data_dir=tmp_path / "hub", object_store=(tmp_path / bucket).as_uri())
+    Config(data_dir=tmp_path / "hub", object_store=f"s3://bucket{tmp_path}")

@@ -18,7 +18,6 @@ from tests.unit.snapshot.hub import serve
 from tests.unit.snapshot.support import KEY, OTHER_KEY, next_segment, record, take
 from tools.restore import cli
 
-
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -146,6 +145,24 @@ def test_errors_have_their_exit_codes(tmp_path: Path, run: Run) -> None:
     assert run(*into, str(tmp_path / "new")).exit_code == 4
     (tmp_path / "bucket" / "HEAD").write_bytes(b'{"format": 2}')
     assert run("list").exit_code == 10
+
+
+@pytest.mark.usefixtures("prefix")
+@pytest.mark.parametrize("target", ["bucket", "bucket/new", "bucket/e00000001/new", ".", "buck"])
+def test_nothing_is_restored_into_the_object_store_itself(
+    tmp_path: Path, run: Run, target: str
+) -> None:
+    bucket = tmp_path / "bucket"
+    if target == "buck":  # a new target is built beside its place, under a name of its own
+        bucket = bucket.rename(tmp_path / "buck.restoring")
+    before = sorted(bucket.rglob("*"))
+    key = str(key_file(tmp_path / "k", KEY))
+    into = ("restore", "--key-file", key, "--data-dir", str(tmp_path / target))
+    result = run(*into, HUBLET_OBJECT_STORE=bucket.as_uri())
+    assert result.exit_code == 9
+    assert "lie inside each other" in result.stderr
+    assert "hint: name a directory outside the object store" in result.stderr
+    assert sorted(bucket.rglob("*")) == before
 
 
 @pytest.mark.usefixtures("prefix")
