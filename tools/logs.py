@@ -5,11 +5,16 @@ import sys
 
 import structlog
 
+_CHATTY = ("boto3", "botocore", "s3transfer", "urllib3")
+"""Libraries whose lines are no JSON, and in which requests and credentials may stand."""
+
 
 def configure_logs(level: str) -> None:
     """Send records of `level` and above to stderr as JSON, the standard library's too."""
     number = getattr(logging, level.upper(), logging.INFO)
     logging.basicConfig(level=number, stream=sys.stderr, format="%(message)s")
+    for library in _CHATTY:
+        logging.getLogger(library).setLevel(max(number, logging.WARNING))
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

@@ -27,6 +27,7 @@ from snapshot.errors import (
     PreconditionFailed,
     RemoteDenied,
     RemoteError,
+    RemoteInvalid,
     RemoteUnavailable,
 )
 from snapshot.remote.api import Blob, Entry, Source, check_name
@@ -39,7 +40,9 @@ class FileRemote:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        with _errors("open", str(root)):
+        if root.exists() and not root.is_dir():
+            raise RemoteInvalid("it is a file, not a directory", op="open", object=self.url)
+        with _errors("open", self.url):
             self._sweep()
 
     @property
@@ -49,14 +52,14 @@ class FileRemote:
 
     def get(self, name: str) -> Blob:
         """Read an object whole."""
-        with _errors("get", name):
+        with _errors("get", self._at(name)):
             data = self._path(name).read_bytes()
         return Blob(data, _etag(data))
 
     def get_to_file(self, name: str, path: Path) -> int:
         """Copy an object into a new file."""
         with (
-            _errors("get", name),
+            _errors("get", self._at(name)),
             self._path(name).open("rb") as source,
             path.open("xb") as target,
         ):
@@ -65,7 +68,7 @@ class FileRemote:
 
     def put_if_absent(self, name: str, source: Source) -> str:
         """Write under a temporary name, then link the object's own: exactly one link succeeds."""
-        with _errors("put", name), self._spooled(source) as (spooled, etag):
+        with _errors("put", self._at(name)), self._spooled(source) as (spooled, etag):
             path = self._path(name)
             _make_dirs(path.parent)
             os.link(spooled, path)
@@ -74,7 +77,11 @@ class FileRemote:
 
     def put_if_match(self, name: str, source: bytes, *, etag: str) -> str:
         """Compare and rename under the directory's lock."""
-        with _errors("put", name), self._spooled(source) as (spooled, new_etag), self._lock():
+        with (
+            _errors("put", self._at(name)),
+            self._spooled(source) as (spooled, new_etag),
+            self._lock(),
+        ):
             path = self._path(name)
             if _etag(path.read_bytes()) != etag:
                 raise PreconditionFailed("another object is there", op="put", object=name)
@@ -84,12 +91,12 @@ class FileRemote:
 
     def head(self, name: str) -> Entry:
         """Stat an object."""
-        with _errors("head", name):
+        with _errors("head", self._at(name)):
             return _entry(name, self._path(name).stat())
 
     def list(self, under: str = "") -> Iterator[Entry]:
         """Walk the directory, leaving out our own files."""
-        with _errors("list", under):
+        with _errors("list", self._at(under)):
             names = sorted(name for name in self._names() if name.startswith(under))
         for name in names:
             with contextlib.suppress(ObjectMissing):  # deleted since the walk
@@ -97,13 +104,21 @@ class FileRemote:
 
     def delete(self, name: str) -> None:
         """Unlink under the lock, so that no compare-and-swap loses its object half-way."""
-        with _errors("delete", name), self._lock(), contextlib.suppress(FileNotFoundError):
+        with (
+            _errors("delete", self._at(name)),
+            self._lock(),
+            contextlib.suppress(FileNotFoundError),
+        ):
             path = self._path(name)
             path.unlink()
             _fsync_dir(path.parent)
 
     def close(self) -> None:
         """Nothing is held between calls."""
+
+    def _at(self, name: str) -> str:
+        """Return where an object is, for messages."""
+        return f"{self.url}/{name}"
 
     def _path(self, name: str) -> Path:
         return self._root / check_name(name)
@@ -173,7 +188,15 @@ def _make_dirs(path: Path) -> None:
     if path.is_dir():
         return
     _make_dirs(path.parent)
-    path.mkdir(exist_ok=True)
+    try:
+        path.mkdir(exist_ok=True)
+    except FileNotFoundError as error:  # the parent is there: no file system for directories
+        raise RemoteDenied(
+            f"no directory can be made there: {error.strerror}",
+            op="make",
+            object=path.as_uri(),
+            hint="name a directory on a local disk with --object-store file:///dir",
+        ) from error
     _fsync_dir(path.parent)
 
 

@@ -25,7 +25,8 @@ def open_remote(url: str, *, environ: Mapping[str, str] = os.environ) -> Remote:
         return _open_file(parts)
     if parts.scheme == "s3":
         return _open_s3(parts, environ)
-    raise RemoteInvalid(f"{url!r} is neither file:// nor s3://", op="open")
+    shown = f"{parts.scheme}://" if parts.scheme else url  # the rest may hold a password
+    raise RemoteInvalid(f"{shown!r} is neither file:// nor s3://", op="open")
 
 
 def _open_file(parts: SplitResult) -> Remote:
@@ -45,12 +46,15 @@ def _open_s3(parts: SplitResult, environ: Mapping[str, str]) -> Remote:
         raise RemoteInvalid("the URL must be s3://bucket/prefix, without credentials", op="open")
     if prefix:
         check_name(prefix)
+    endpoint = options.get("endpoint")
+    if endpoint and "@" in urlsplit(endpoint).netloc:
+        raise RemoteInvalid("the endpoint must be without credentials", op="open")
     path_style = options.get("path_style")
     return S3Remote(
         S3Options(
             bucket=parts.netloc,
             prefix=prefix,
-            endpoint=options.get("endpoint"),
+            endpoint=endpoint,
             region=options.get("region"),
             path_style=parse_bool(path_style, option="path_style") if path_style else None,
             ca_file=options.get("ca_file"),

@@ -32,7 +32,9 @@ from botocore.exceptions import (
     CredentialRetrievalError,
     NoCredentialsError,
     PartialCredentialsError,
+    SSLError,
 )
+from botocore.parsers import ResponseParserError
 
 from snapshot.errors import (
     ObjectExists,
@@ -59,6 +61,14 @@ _DENIED = frozenset(
         "InvalidToken",
         "SignatureDoesNotMatch",
     }
+)
+_NO_S3_HINT = (
+    "check the endpoint (endpoint= in the URL, HUBLET_S3_ENDPOINT): it must be an S3 server, and "
+    "honour If-None-Match and If-Match on PUT"
+)
+_TLS_HINT = (
+    "name the CA of the endpoint's certificate, a PEM file, with ca_file= in the URL or "
+    "HUBLET_S3_CA_FILE, and check that the endpoint speaks https"
 )
 
 
@@ -102,14 +112,14 @@ class S3Remote:
 
     def get(self, name: str) -> Blob:
         """GET into memory."""
-        with _errors("get", name):
+        with _errors("get", self._at(name)):
             answer = self._client.get_object(Bucket=self._options.bucket, Key=self._key(name))
             with contextlib.closing(answer["Body"]) as body:
                 return Blob(body.read(), answer["ETag"])
 
     def get_to_file(self, name: str, path: Path) -> int:
         """GET in pieces into a file; botocore checks the length of what comes."""
-        with _errors("get", name):
+        with _errors("get", self._at(name)):
             answer = self._client.get_object(Bucket=self._options.bucket, Key=self._key(name))
             with contextlib.closing(answer["Body"]) as body, path.open("xb") as file:
                 for chunk in body.iter_chunks(_CHUNK):
@@ -125,7 +135,7 @@ class S3Remote:
                 Bucket=bucket, Key=key, Body=body, ContentMD5=md5, IfNoneMatch="*"
             )["ETag"]
 
-        with _errors("put", name, refused=ObjectExists):
+        with _errors("put", self._at(name), refused=ObjectExists):
             return self._through_conflicts(source, send)
 
     def put_if_match(self, name: str, source: bytes, *, etag: str) -> str:
@@ -138,7 +148,7 @@ class S3Remote:
             )["ETag"]
 
         try:
-            with _errors("put", name, refused=PreconditionFailed):
+            with _errors("put", self._at(name), refused=PreconditionFailed):
                 return self._through_conflicts(source, send)
         except PreconditionFailed:
             self.head(name)  # raises ObjectMissing when that is why, see the module's docstring
@@ -146,7 +156,7 @@ class S3Remote:
 
     def head(self, name: str) -> Entry:
         """HEAD."""
-        with _errors("head", name):
+        with _errors("head", self._at(name)):
             answer = self._client.head_object(Bucket=self._options.bucket, Key=self._key(name))
             return Entry(name, answer["ContentLength"], _utc(answer["LastModified"]))
 
@@ -155,20 +165,29 @@ class S3Remote:
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self._options.bucket, Prefix=self._prefix + under
         )
-        with _errors("list", under):
+        with _errors("list", self._at(under)):
             for page in pages:
+                if not page.keys() & {"IsTruncated", "KeyCount", "Name"}:
+                    raise KeyError("IsTruncated")  # a web page, not a list without objects
                 for each in page.get("Contents", []):
                     name = each["Key"].removeprefix(self._prefix)
                     yield Entry(name, each["Size"], _utc(each["LastModified"]))
 
     def delete(self, name: str) -> None:
         """DELETE; S3 answers the same whether there was one."""
-        with _errors("delete", name), contextlib.suppress(ObjectMissing):
+        with _errors("delete", self._at(name)), contextlib.suppress(ObjectMissing):
             self._client.delete_object(Bucket=self._options.bucket, Key=self._key(name))
 
     def close(self) -> None:
         """Close the connections of the pool."""
         self._client.close()
+
+    def _at(self, name: str) -> str:
+        """Return where an object is, for messages: its URL, and the endpoint unless it is AWS."""
+        endpoint = self._options.endpoint
+        return f"s3://{self._options.bucket}/{self._prefix}{name}" + (
+            f" at {endpoint}" if endpoint else ""
+        )
 
     def _key(self, name: str) -> str:
         return self._prefix + check_name(name)
@@ -254,6 +273,11 @@ def _errors(
         raise _answer(error, op, name, refused=refused) from error
     except (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError) as error:
         raise RemoteDenied(str(error), op=op, object=name) from error
+    except SSLError as error:
+        raise RemoteUnavailable(str(error), op=op, object=name, hint=_TLS_HINT) from error
+    except (ResponseParserError, KeyError, RecursionError) as error:  # no XML, no ETag, redirects
+        what = "the answer is not that of an S3 server"
+        raise RemoteError(what, op=op, object=name, hint=_NO_S3_HINT) from error
     except (BotoCoreError, OSError) as error:
         raise RemoteUnavailable(str(error), op=op, object=name) from error
     except ValueError as error:  # botocore's word for what it cannot put into a request
@@ -266,6 +290,9 @@ def _answer(error: ClientError, op: str, name: str, *, refused: type[RemoteError
     if code == "NoSuchBucket":
         hint = "create the bucket, or correct its name in the URL"
         return RemoteError("there is no such bucket", op=op, object=name, hint=hint)
+    if status == 501 or (status == 404 and op in {"get", "list"} and code in {"", "404"}):
+        what = f"the server answers {status} {text}, not as S3 does"  # S3 names its reason in XML
+        return RemoteError(what, op=op, object=name, hint=_NO_S3_HINT)
     if status == 404:
         return ObjectMissing("no such object", op=op, object=name)
     if status == 412:
