@@ -12,7 +12,7 @@ import structlog
 
 from hub.backup.runner import Backup
 from hub.clock import Clock
-from hub.store import MapFull, Revision, Store
+from hub.store import MapFull, Revision, Stats, Store
 
 _log = structlog.get_logger("hub.backup")
 LOOK_EVERY_S = 60.0
@@ -20,10 +20,14 @@ LOOK_EVERY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class HistoryPolicy:
-    """The bounds: entries younger than `keep_s` stay, up to `max_entries` of them."""
+    """The bounds: entries younger than `keep_s` stay, up to `max_entries` or `max_bytes` of them.
+
+    `max_bytes` keeps a few clients that write much and often from filling the volume.
+    """
 
     keep_s: float = 3600.0
     max_entries: int = 200_000
+    max_bytes: int = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +64,18 @@ class History:
         while self._marks and self._marks[0].at_s <= now - self._policy.keep_s:
             self._old = self._marks.popleft().revision
         keep_after = min(self._old, self._backup.shipped_revision())
-        if stats.log_entries > self._policy.max_entries:
-            most = self._store.log_revision(keeping=self._policy.max_entries)
-            keep_after = max(keep_after, most)
+        most = self._most(stats)
+        if stats.log_entries > most:
+            keep_after = max(keep_after, self._store.log_revision(keeping=most))
         if keep_after <= stats.log_after:
             return None
         await self._store.compact_log(keep_after)
         return keep_after
+
+    def _most(self, stats: Stats) -> int:
+        """Return how many entries may stay: as many as are allowed, fewer when they are large."""
+        if stats.log_bytes <= self._policy.max_bytes:
+            return self._policy.max_entries
+        # half of the bound, so that not every look has something to cut
+        by_size = stats.log_entries * (self._policy.max_bytes // 2) // stats.log_bytes
+        return min(self._policy.max_entries, by_size)

@@ -1,5 +1,6 @@
 """Sizes of a store, for metrics and reports."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hub.store.api import Revision
@@ -22,6 +23,8 @@ class Stats:
     volatile: int
     renewals: int
     log_entries: int
+    log_bytes: int
+    """Of the pages that the log takes."""
     log_after: Revision
     compacted: Revision
     readers: int
@@ -43,7 +46,13 @@ def stats_of(shared: Shared) -> Stats:
         volatile=volatile["entries"],
         renewals=len(shared.overlay.entries),
         log_entries=log["entries"],
+        log_bytes=_bytes_of(log),
         log_after=marks.log_after,
         compacted=marks.compacted,
         readers=info["num_readers"],
     )
+
+
+def _bytes_of(stat: Mapping[str, int]) -> int:
+    pages = stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
+    return pages * stat["psize"]

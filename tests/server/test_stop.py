@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hub.config import Config
-from hub.server import _with_port
 from tests.hubs import Answer, Api, HubProcess, Watch
 from tests.server.support import config_maps, named
 
@@ -26,9 +24,10 @@ async def read_to_the_end(watch: Watch) -> int:
 
 
 @pytest.mark.timeout(120)
-async def test_a_hub_with_500_watches_stops_cleanly_within_ten_seconds(tmp_path: Path) -> None:
-    _, port = _with_port(Config(listen="127.0.0.1:0")).address()
-    hub = HubProcess(tmp_path / "data", port)
+async def test_a_hub_with_500_watches_stops_cleanly_within_ten_seconds(
+    tmp_path: Path, free_port: int
+) -> None:
+    hub = HubProcess(tmp_path / "data", free_port)
     async with contextlib.AsyncExitStack() as stack:
         await asyncio.to_thread(hub.start)
         stack.callback(hub.__exit__)

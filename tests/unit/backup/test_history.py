@@ -15,12 +15,13 @@ from hub.store import MapFull, Position, Revision, Store
 from tests.unit.backup.virtual import LoopClock, run
 from tests.unit.snapshot.support import StillClock
 
-POLICY = HistoryPolicy(keep_s=3600.0, max_entries=100)
+POLICY = HistoryPolicy(keep_s=3600.0, max_entries=100, max_bytes=100_000)
 
 
 @dataclass
 class Stats:
     log_entries: int
+    log_bytes: int
     log_after: Revision
 
 
@@ -34,13 +35,15 @@ class FakeLog:
     shipped: int | None = None
     is_full: bool = False
     cuts: int = 0
+    entry_bytes: int = 1
 
     @property
     def position(self) -> Position:
         return Position(Revision(self.rev), bytes(32), 1)
 
     def stats(self) -> Stats:
-        return Stats(len(self.entries), Revision(self.after))
+        size = len(self.entries) * self.entry_bytes
+        return Stats(len(self.entries), size, Revision(self.after))
 
     def log_revision(self, *, keeping: int) -> Revision:
         rest = self.entries[: len(self.entries) - keeping]
@@ -110,6 +113,16 @@ async def test_a_log_above_its_bound_is_cut_to_it_shipped_or_not() -> None:
     assert len(rig.log.entries) == POLICY.max_entries
     rig.log.write(1)
     assert await rig.look_after(60) == 251
+
+
+async def test_a_log_of_large_entries_is_cut_to_half_its_size() -> None:
+    rig = Rig()
+    rig.log.entry_bytes = 10_000
+    rig.log.write(10)
+    assert await rig.history.look() is None  # at the bound
+    rig.log.write(10)
+    assert await rig.look_after(60) == 15
+    assert len(rig.log.entries) * rig.log.entry_bytes == POLICY.max_bytes // 2
 
 
 async def test_nothing_is_asked_of_the_store_when_nothing_is_to_be_cut() -> None:
