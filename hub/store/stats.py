@@ -1,6 +1,5 @@
 """Sizes of a store, for metrics and reports."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hub.store.api import Revision
@@ -39,6 +38,7 @@ def stats_of(shared: Shared) -> Stats:
         objects = txn.stat(env.objects)
         volatile = txn.stat(env.volatile)
         log = txn.stat(env.log)
+    pages = log["branch_pages"] + log["leaf_pages"] + log["overflow_pages"]
     return Stats(
         file_bytes=(env.path / DATA_FILE).stat().st_size,
         used_bytes=(info["last_pgno"] + 1) * objects["psize"],
@@ -46,13 +46,8 @@ def stats_of(shared: Shared) -> Stats:
         volatile=volatile["entries"],
         renewals=len(shared.overlay.entries),
         log_entries=log["entries"],
-        log_bytes=_bytes_of(log),
+        log_bytes=pages * log["psize"],
         log_after=marks.log_after,
         compacted=marks.compacted,
         readers=info["num_readers"],
     )
-
-
-def _bytes_of(stat: Mapping[str, int]) -> int:
-    pages = stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
-    return pages * stat["psize"]
