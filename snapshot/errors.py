@@ -151,7 +151,10 @@ class Fenced(SnapshotError):  # noqa: N818  see RemoteUnavailable
     """
 
     exit_code = 5
-    default_hint = "stop this hub; only one hub may write a prefix"
+    default_hint = (
+        "this hub has stopped; keep its directory, and restore to go on from the bucket "
+        "(only one hub may write a prefix)"
+    )
 
     def __init__(self, message: str, *, by: str, op: str, object: str, position: str = "") -> None:  # noqa: A002  see SnapshotError
         super().__init__(message, op=op, object=object, position=position)

@@ -235,7 +235,7 @@ async def test_a_hub_whose_prefix_was_taken_ends_with_75_at_its_next_write(
                 assert await asyncio.to_thread(old.wait) == 75
                 said = old.log.read_text()
                 assert "has taken this prefix" in said
-                assert "hint: stop this hub" in said
+                assert "hint: this hub has stopped; keep its directory, and restore" in said
                 assert set(await uids(new.admin, MAPS)) == {f"{MAPS}/t-1"}
         finally:
             await api.close()
