@@ -27,7 +27,6 @@ from snapshot.errors import (
     PreconditionFailed,
     RemoteDenied,
     RemoteError,
-    RemoteInvalid,
     RemoteUnavailable,
 )
 from snapshot.remote.api import Blob, Entry, Source, check_name
@@ -41,7 +40,9 @@ class FileRemote:
     def __init__(self, root: Path) -> None:
         self._root = root
         if root.exists() and not root.is_dir():
-            raise RemoteInvalid("it is a file, not a directory", op="open", object=self.url)
+            hint = "check that the object store is up: file:// needs a directory there"
+            what = "it is a file, not a directory"
+            raise RemoteUnavailable(what, op="open", object=self.url, hint=hint)
         with _errors("open", self.url):
             self._sweep()
 

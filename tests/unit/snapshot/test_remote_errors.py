@@ -121,8 +121,9 @@ def test_a_directory_that_cannot_be_made_is_no_missing_object() -> None:
 
 def test_a_file_is_no_object_store(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(RemoteInvalid, match="it is a file, not a directory") as caught:
+    with pytest.raises(RemoteUnavailable, match="it is a file, not a directory") as caught:
         open_remote((tmp_path / "file").as_uri())
+    assert "file:// needs a directory" in caught.value.hint
     assert (tmp_path / "file").as_uri() in str(caught.value)
 
 
