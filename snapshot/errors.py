@@ -132,8 +132,8 @@ class KeyMismatch(SnapshotError):  # noqa: N818  see RemoteUnavailable
 
     exit_code = 7
     default_hint = (
-        "give the hub's own key with --key-file; "
-        "it was written beside the data directory as DIR.key"
+        "check the URL, the prefix may belong to another hub; if it does not, give the hub's own "
+        "key with --key-file: it was written beside the data directory as DIR.key"
     )
 
 
@@ -141,7 +141,10 @@ class KeyMissing(SnapshotError):  # noqa: N818  see RemoteUnavailable
     """There is no hub key file where one was expected, or it does not parse."""
 
     exit_code = 7
-    default_hint = KeyMismatch.default_hint
+    default_hint = (
+        "give the hub's own key with --key-file; "
+        "it was written beside the data directory as DIR.key"
+    )
 
 
 class Fenced(SnapshotError):  # noqa: N818  see RemoteUnavailable

@@ -7,6 +7,7 @@ it saw before the kill. `run_demo` is the whole; tests call it too.
 """
 
 import asyncio
+import contextlib
 import json
 import shutil
 import socket
@@ -24,6 +25,8 @@ import click
 from hub.clock import SystemClock
 from hub.meta import Obj
 from hub.store import Position, Store, load_hub_key
+from snapshot.errors import SnapshotError
+from snapshot.remote import open_remote
 from tools.simulate.identity import IdentityStore
 from tools.simulate.look import Sight, look, wait_shipped
 from tools.simulate.process import HubProcess
@@ -98,6 +101,7 @@ class Before:
 
 def run_demo(plan: DemoPlan, echo: Echo) -> DemoResult:
     """Run every step. Raises `DemoError` when one cannot be done."""
+    _refuse_used(plan.object_store)
     result, address = DemoResult(), f"127.0.0.1:{_free_port()}"
     first = _hub(plan, plan.directory / "data", address)
     second = _hub(plan, plan.directory / "restored", address)
@@ -194,6 +198,20 @@ def compare(
 
 
 # -- steps
+
+
+def _refuse_used(object_store: str) -> None:
+    """Make sure that the demo's hub will be the prefix's first."""
+    try:
+        with contextlib.closing(open_remote(object_store)) as remote:
+            found = next(iter(remote.list()), None)
+    except SnapshotError as error:
+        raise DemoError(f"{error}\nhint: {error.hint}".removesuffix("\nhint: ")) from error
+    if found is not None:
+        raise DemoError(
+            f"{remote.url} holds {found.name}, and the demo begins with an empty prefix\n"
+            "hint: name one that is empty with --object-store, or leave it out"
+        )
 
 
 def _hub(plan: DemoPlan, data_dir: Path, address: str) -> HubProcess:

@@ -276,7 +276,7 @@ def _key(remote: Remote, key_file: Path | None, *, data_dir: Path) -> HubKey:
     try:
         check_key(head, key)
     except SnapshotError as error:
-        error.hint = f"{path} is another hub's key; {error.hint}"
+        error.hint = f"{path} is not its key; {error.hint}"
         raise
     check_seal(head, key)
     return key

@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from click.testing import CliRunner
+
 from tests.seaweed import seaweed
+from tools.demo import demo
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,3 +59,22 @@ def test_the_same_demo_against_a_real_s3_server(tmp_path: Path) -> None:
         said = run_demo(tmp_path, "--object-store", url, **server.environ)
     check(said, 10)
     assert f"to {url}" in said
+
+
+def test_a_prefix_that_is_in_use_is_refused_at_once_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "bucket").mkdir()
+    (tmp_path / "bucket" / "HEAD").write_text("another hub's")
+    url = (tmp_path / "bucket").as_uri()
+    refused = CliRunner().invoke(demo, ["--object-store", url])
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith(f"error: {url} holds HEAD, and the demo begins with an empty")
+    assert "hint: name one that is empty with --object-store" in refused.stderr
+    assert refused.stdout == ""
+    assert [each.name for each in (tmp_path / "bucket").iterdir()] == ["HEAD"]
+
+
+def test_an_object_store_that_cannot_be_used_is_named_before_anything_starts() -> None:
+    refused = CliRunner().invoke(demo, ["--object-store", "ftp://x"])
+    assert refused.exit_code == 1
+    assert "neither file:// nor s3://" in refused.stderr
+    assert "hint: use file:///dir" in refused.stderr
