@@ -5,11 +5,13 @@ Stored as the core group writes it; the other view renames fields
 time to live and never enter log, state hash or snapshots.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from hub.meta import Obj
+from hub.meta.table import Column, since
 from hub.registry.kind import Kind, View
-from hub.registry.printing import Printer, computed, path_printer
+from hub.registry.printing import Printer, computed, name_printer, path_printer
 from hub.registry.shape import Shape
 from hub.registry.strategy import Strategy
 
@@ -38,12 +40,22 @@ def to_core(obj: Obj) -> Obj:
 
 
 def from_core(obj: Obj) -> Obj:
-    """Return a core Event as events.k8s.io has it."""
-    return _renamed(obj, _CORE_TO_NEW, "events.k8s.io/v1")
+    """Return a core Event as events.k8s.io has it, which shows no reporter when there is none."""
+    shown = _renamed(obj, _CORE_TO_NEW, "events.k8s.io/v1")
+    for name in ("reportingController", "reportingInstance"):
+        if not shown.get(name):
+            shown.pop(name, None)
+    return shown
 
 
 class EventStrategy(Strategy):
     """What field selectors of events know (kubectl describe asks by involvedObject)."""
+
+    def default(self, obj: Obj) -> None:
+        """Fill in what a core Event always shows."""
+        obj.setdefault("eventTime", None)
+        for name in ("reportingComponent", "reportingInstance"):
+            obj[name] = obj.get(name) or ""
 
     def fields(self, obj: Obj) -> Mapping[str, str]:
         """Offer the object it is about, its reason, type and source."""
@@ -67,24 +79,71 @@ _OBJECT: Shape = dict.fromkeys(_ABOUT, str)
 _SOURCE: Shape = {"component": str, "host": str}
 
 
-def _about(obj: Obj) -> str:
-    about = obj.get("involvedObject") or {}
-    return f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}"
+def _about(event: Obj) -> str:
+    about = event.get("involvedObject") or {}
+    kind, name = str(about.get("kind", "")).lower(), about.get("name", "")
+    return f"{kind}/{name}" if name else kind
 
 
-def _last_seen(obj: Obj) -> object:
-    series = (obj.get("series") or {}).get("lastObservedTime")
-    return series or obj.get("lastTimestamp") or obj.get("eventTime") or ""
+def _part(event: Obj) -> object:
+    return (event.get("involvedObject") or {}).get("fieldPath") or ""
+
+
+def _source(event: Obj) -> str:
+    source = event.get("source") or {}
+    component = source.get("component") or event.get("reportingComponent") or ""
+    host = source.get("host") or event.get("reportingInstance") or ""
+    return f"{component}, {host}" if host else str(component)
+
+
+def _message(event: Obj) -> str:
+    return str(event.get("message") or "").strip()
+
+
+def _first_seen(event: Obj) -> object:
+    return event.get("firstTimestamp") or event.get("eventTime")
+
+
+def _last_seen(event: Obj) -> object:
+    series = (event.get("series") or {}).get("lastObservedTime")
+    return series or event.get("lastTimestamp") or _first_seen(event)
+
+
+def _count(event: Obj) -> object:
+    return (event.get("series") or {}).get("count") or event.get("count") or 1
+
+
+def _text(
+    name: str, cell: Callable[[Obj], object], description: str, *, priority: int = 0
+) -> Printer:
+    return computed(
+        name, lambda obj: cell(_as_core(obj)), description=description, priority=priority
+    )
+
+
+def _time(
+    name: str, moment: Callable[[Obj], object], description: str, *, priority: int = 0
+) -> Printer:
+    column = Column(name, "string", "", description, priority)
+    return Printer(column, lambda obj, now: since(moment(_as_core(obj)), now))
+
+
+def _as_core(obj: Obj) -> Obj:
+    return obj if obj.get("apiVersion") == "v1" else to_core(obj)
 
 
 def _printers() -> tuple[Printer, ...]:
     return (
-        computed("Last Seen", _last_seen, description="When it was last observed."),
+        _time("Last Seen", _last_seen, "When it was last observed."),
         path_printer("Type", ".type"),
         path_printer("Reason", ".reason"),
-        computed("Object", _about, description="What it is about."),
-        path_printer("Message", ".message"),
-        path_printer("Name", ".metadata.name", priority=1),
+        _text("Object", _about, "What it is about."),
+        _text("Subobject", _part, "The part of the object that it is about.", priority=1),
+        _text("Source", _source, "Who reported it, and where.", priority=1),
+        _text("Message", _message, "What happened."),
+        _time("First Seen", _first_seen, "When it was first observed.", priority=1),
+        _text("Count", _count, "How often it was observed.", priority=1),
+        Printer(replace(name_printer().column, priority=1), name_printer().cell),
     )
 
 

@@ -1,11 +1,13 @@
 """Events: one object in two groups."""
 
+import re
+
 import pytest
 
 from hub.meta import Obj
 from hub.meta.protobuf import encode_envelope
 from tests.hubs import InProcess
-from tests.server.support import PROTOBUF
+from tests.server.support import PROTOBUF, TABLE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -100,3 +102,41 @@ async def test_events_are_found_by_what_they_are_about(hub: InProcess, ns: str) 
         await hub.admin.call("DELETE", f"{new(ns)}/e3")
         gone = await watch.next()
         assert (gone["type"], gone["object"]["apiVersion"]) == ("DELETED", "v1")
+
+
+async def test_an_event_is_printed_as_the_api_server_prints_it(hub: InProcess, ns: str) -> None:
+    sent = old_event(ns, "e5") | {"message": " it happened\n", "reportingInstance": ""}
+    sent["involvedObject"]["fieldPath"] = "data.x"
+    await hub.admin.create(core(ns), sent)
+    for path in (core(ns), new(ns)):
+        table = (await hub.admin.call("GET", f"{path}/e5", accept=TABLE)).obj()
+        columns = [(c["name"], c["format"], c["priority"]) for c in table["columnDefinitions"]]
+        assert columns == [
+            ("Last Seen", "", 0),
+            ("Type", "", 0),
+            ("Reason", "", 0),
+            ("Object", "", 0),
+            ("Subobject", "", 1),
+            ("Source", "", 1),
+            ("Message", "", 0),
+            ("First Seen", "", 1),
+            ("Count", "", 1),
+            ("Name", "name", 1),
+        ]
+        last, *cells = table["rows"][0]["cells"]
+        first = cells.pop(6)
+        assert re.fullmatch(r"\d+[dy](\d+d)?", last)
+        assert last == first
+        about = ["Normal", "Done", "configmap/a", "data.x", "tester, here", "it happened", 3, "e5"]
+        assert cells == about
+
+
+async def test_an_event_shows_the_fields_that_go_never_omits(hub: InProcess, ns: str) -> None:
+    bare = {"metadata": {"name": "e6"}, "involvedObject": {"kind": "ConfigMap", "namespace": ns}}
+    await hub.admin.create(core(ns), bare)
+    found = await hub.admin.get(f"{core(ns)}/e6")
+    shown = {k: found[k] for k in ("eventTime", "reportingComponent", "reportingInstance")}
+    assert shown == {"eventTime": None, "reportingComponent": "", "reportingInstance": ""}
+    renamed = await hub.admin.get(f"{new(ns)}/e6")
+    assert renamed["eventTime"] is None
+    assert "reportingController" not in renamed
