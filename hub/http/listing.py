@@ -8,9 +8,8 @@ store transaction is open while bytes travel.
 import asyncio
 from collections.abc import Iterable, Iterator
 
-from hub.http.negotiate import Form
 from hub.http.render import ListMeta, Renderer
-from hub.http.reply import SLICE_BYTES, Reply, slices
+from hub.http.reply import SLICE_BYTES, Reply
 from hub.meta.errors import ApiError, expired, resource_version_too_large
 from hub.meta.requirement import Operator
 from hub.meta.selectors import LabelSelector
@@ -188,18 +187,14 @@ async def answer_page(
     engine: Engine, renderer: Renderer, page: Page, meta: ListMeta, reply: Reply
 ) -> None:
     """Write entries as a list, in slices when they are many."""
-    if renderer.form is Form.OBJECT:
-        await reply.pour(_slices(engine, renderer, page, meta))
-        return
-    documents = [engine.store.read(entry) for entry in page.entries]
-    await reply.pour(slices(renderer.whole_list(documents, meta) + b"\n"))
+    await reply.pour(_slices(engine, renderer, page, meta))
 
 
 def _slices(engine: Engine, renderer: Renderer, page: Page, meta: ListMeta) -> Iterator[bytes]:
     pieces = [renderer.list_head(meta)]
     size = 0
     for position, entry in enumerate(page.entries):
-        document = renderer.document(engine.store.read(entry))
+        document = renderer.list_item(engine.store.read(entry))
         if position:
             pieces.append(b",")
         pieces.append(document)

@@ -76,23 +76,27 @@ class Renderer:
             return encode(partial_object_metadata(shown))
         return encode(shown)
 
-    def whole_list(self, documents: Sequence[bytes], meta: ListMeta) -> bytes:
-        """Return a list in one piece, for forms that must see every object."""
-        objects = [self.view(decode(document)) for document in documents]
-        if self.form is Form.TABLE:
-            return encode(self._table(objects, meta.as_obj()))
-        kind = "PartialObjectMetadataList"
-        items = [partial_object_metadata(obj) for obj in objects]
-        listing = {"kind": kind, "apiVersion": "meta.k8s.io/v1", "metadata": meta.as_obj()}
-        return encode({**listing, "items": items})
-
     def list_head(self, meta: ListMeta) -> bytes:
-        """Return the beginning of a list of whole objects, up to the first item."""
+        """Return the beginning of a list in the form asked for, up to the first item."""
+        if self.form is Form.TABLE:
+            return encode(self._table([], meta.as_obj())).removesuffix(b"]}")
+        kind, version = self.served.kind.list_kind, self.served.view.api_version
+        if self.form is Form.METADATA:
+            kind, version = "PartialObjectMetadataList", "meta.k8s.io/v1"
         return b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % (
-            encode(self.served.kind.list_kind),
-            encode(self.served.view.api_version),
+            encode(kind),
+            encode(version),
             encode(meta.as_obj()),
         )
+
+    def list_item(self, stored: bytes) -> bytes:
+        """Return one stored document as an item of such a list: whole, a row, or metadata."""
+        if self.form is not Form.TABLE:
+            return self.document(stored)
+        shown, now = self.view(decode(stored)), self._clock.now()
+        cells = [printer.cell(shown, now) for printer in self._printers()]
+        (row,) = render_table(None, [(cells, shown)], include=self.include, metadata={})["rows"]
+        return encode(row)
 
     def variant(self) -> Variant:
         """Return how watch events are written; watchers of the same form share their bytes."""
