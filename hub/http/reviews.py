@@ -39,7 +39,8 @@ class Reviewer:
             namespace = str((obj.get("spec") or {}).get("namespace") or "")
             if not namespace:
                 raise bad_request("no namespace on request")
-            return {**obj, "status": self._authorizer.rules_for(user, namespace).review_status()}
+            status = self._authorizer.rules_for(user, namespace).review_status()
+            return {**obj, "spec": {}, "status": status}
         return review_access(obj, user, self._authorizer)
 
     def _review_token(self, obj: Obj, now: dt.datetime) -> Obj:

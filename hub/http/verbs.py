@@ -309,6 +309,7 @@ class Verbs:
                 "metadata": {
                     "name": info.name,
                     "namespace": info.namespace,
+                    "uid": meta["uid"],
                     "creationTimestamp": format_time(now),
                 },
                 "spec": {

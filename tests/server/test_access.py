@@ -309,6 +309,8 @@ async def test_a_token_request_is_checked(hub: InProcess, ns: str) -> None:
     made = await hub.admin.call("POST", f"{path}/robot/token", body, content_type=PROTOBUF)
     found = made.obj()
     assert (made.status, found["kind"]) == (201, "TokenRequest")
+    account = await hub.admin.get(f"{path}/robot")
+    assert found["metadata"]["uid"] == account["metadata"]["uid"]
     expiry = dt.datetime.fromisoformat(found["status"]["expirationTimestamp"])
     created = dt.datetime.fromisoformat(found["metadata"]["creationTimestamp"])
     assert (expiry - created).total_seconds() == 3600

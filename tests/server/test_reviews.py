@@ -127,6 +127,9 @@ async def test_a_local_review_asks_within_its_namespace(hub: InProcess, ns: str)
 async def test_rules_are_reviewed_in_a_namespace(hub: InProcess) -> None:
     answer = await review(hub.admin, "SelfSubjectRulesReview", {})
     assert (answer.status, answer.obj()["message"]) == (400, "no namespace on request")
+    answer = await review(hub.admin, "SelfSubjectRulesReview", {"namespace": "default"})
+    assert (answer.status, answer.obj()["spec"]) == (201, {}), "the API server empties it, too"
+    assert answer.obj()["status"]["resourceRules"]
 
 
 @pytest_asyncio.fixture(loop_scope="module")
