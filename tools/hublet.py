@@ -8,6 +8,7 @@ import asyncio
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -22,6 +23,7 @@ from hub.store import StoreError
 from snapshot.errors import Fenced, SnapshotError
 from tools.demo import demo
 from tools.logs import configure_logs
+from tools.refusals import explain_os_error
 from tools.settings import Effective, add_settings, resolve
 from tools.simulate.cli import simulate
 
@@ -43,7 +45,7 @@ def serve(context: click.Context, /, **_flags: object) -> None:
     try:
         uvloop.run(_serve(config))
     except (BaseExceptionGroup, SnapshotError, StoreError, AuthError, OSError) as error:
-        _explain(_first(error))
+        _explain(_first(error), config)
 
 
 @main.group("config")
@@ -74,7 +76,7 @@ def _resolve(context: click.Context) -> Effective:
         _fail(EXIT_CONFIG, error.problems[-1])
 
 
-def _explain(error: BaseException) -> None:
+def _explain(error: BaseException, config: Config) -> None:
     """End with the exit code of a known failure; anything else is a bug and shows its traceback."""
     if isinstance(error, Fenced):
         _fail(EXIT_FENCED, str(error), error.hint)
@@ -83,12 +85,16 @@ def _explain(error: BaseException) -> None:
     if isinstance(error, StoreError | AuthError):
         _fail(EXIT_STORE, str(error))
     if isinstance(error, OSError):
-        _fail(
-            EXIT_OS,
-            str(error),
-            "check --listen, --data-dir, --audit-log and the space on the volume",
-        )
+        _fail(EXIT_OS, *explain_os_error(error, _places(config), address=config.listen))
     raise error
+
+
+def _places(config: Config) -> dict[str, Path]:
+    """Return where a hub keeps files, by setting."""
+    places = {"data-dir": config.data_dir, "key-file": config.hub_key_path()}
+    if config.audit_log not in ("", "-"):
+        places["audit-log"] = Path(config.audit_log)
+    return places
 
 
 async def _serve(config: Config) -> None:

@@ -31,6 +31,7 @@ from snapshot.layout import HEAD
 from snapshot.remote import Remote, open_remote
 from snapshot.restore import restore as restore_hub
 from snapshot.verify import verify as verify_prefix
+from tools.refusals import explain_os_error
 
 P = ParamSpec("P")
 
@@ -50,7 +51,8 @@ class Commands(click.Group):
         except BrokenPipeError:
             raise  # whoever read the output has seen enough: click ends quietly
         except OSError as error:
-            translated = SnapshotError(str(error), op="run")
+            what, hint = explain_os_error(error, ctx.meta.get("places", {}))
+            translated = SnapshotError(what, op=str(ctx.invoked_subcommand), hint=hint)
             _show(translated, is_json=bool(ctx.meta.get("json")))
             ctx.exit(translated.exit_code)
 
@@ -156,7 +158,7 @@ def restore(
 
     The next `hublet serve` on the directory is the same hub, under the next epoch.
     """
-    ctx.meta["json"] = is_json
+    ctx.meta.update(json=is_json, places={"data-dir": data_dir})
     _refuse_inside(url, data_dir)
     remote = _open(url, s3)
     key = _key(remote, key_file, data_dir=data_dir)
@@ -270,8 +272,11 @@ def _key(remote: Remote, key_file: Path | None, *, data_dir: Path) -> HubKey:
     try:
         key = load_hub_key(path, outside=data_dir)
     except (hub_store.KeyMismatch, OSError) as error:
+        reason = str(error)
+        if isinstance(error, OSError):
+            reason = f"hub key file {path} cannot be read: {error.strerror}"
         raise KeyMissing(
-            f"{error} (this hub was sealed under the key {head.key})", op="key", object=str(path)
+            f"{reason} (this hub was sealed under the key {head.key})", op="key", object=str(path)
         ) from error
     try:
         check_key(head, key)

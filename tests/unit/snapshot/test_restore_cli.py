@@ -189,7 +189,28 @@ def test_a_disk_error_is_an_error_and_no_traceback(tmp_path: Path, run: Run) -> 
     (tmp_path / "file").touch()
     result = run("restore", "--key-file", key, "--data-dir", str(tmp_path / "file" / "new"))
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: ")
+    assert result.stderr.splitlines() == [
+        f"error: restore: data-dir: {tmp_path / 'file'} is a file, not a directory",
+        "hint: name another place with --data-dir",
+    ]
+
+
+@pytest.mark.usefixtures("prefix")
+def test_a_target_that_cannot_be_made_is_named_with_its_flag(tmp_path: Path, run: Run) -> None:
+    key = str(key_file(tmp_path / "k", KEY))
+    result = run("restore", "--key-file", key, "--data-dir", "/proc/x")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: restore: data-dir: /proc/x.restoring: ")
+    assert "or name another with --data-dir" in result.stderr
+
+
+@pytest.mark.usefixtures("prefix")
+def test_a_key_file_that_cannot_be_read_is_named_with_its_flag(tmp_path: Path, run: Run) -> None:
+    result = run("verify", "--key-file", str(tmp_path))
+    assert result.exit_code == 7
+    assert f"hub key file {tmp_path} cannot be read: Is a directory" in result.stderr
+    assert "--key-file" in result.stderr
+    assert "Errno" not in result.stderr
 
 
 @pytest.mark.usefixtures("prefix")
