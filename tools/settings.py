@@ -59,6 +59,26 @@ def _words(value: object, key: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in _text(value, key).split(",") if word.strip())
 
 
+def _users(value: object, key: str) -> tuple[str, ...]:
+    users = _words(value, key)
+    for user in users:
+        if "*" in user[:-1]:
+            raise _ValueProblemError(f"{key}: {user!r} may have one *, and only at its end")
+    return users
+
+
+def _no_advice(_: str) -> str:
+    return ""
+
+
+def _advise_address(given: str) -> str:
+    """Return what helps with an address that cannot be: the range of ports, or an example."""
+    host, _, port = given.rpartition(":")
+    if host and port.removeprefix("-").isdecimal():
+        return ", with a port from 0 (any free one) to 65535"
+    return ", for example 127.0.0.1:6443 or [::1]:6443"
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting: its field in `Config`, and how it is given."""
@@ -67,6 +87,8 @@ class Setting:
     read: Reader
     help: str
     metavar: str = "TEXT"
+    advise: Callable[[str], str] = _no_advice
+    """What to add when `Config` refuses a value that was given as text."""
 
     @property
     def key(self) -> str:
@@ -86,7 +108,7 @@ class Setting:
 
 SETTINGS = (
     Setting("data_dir", _path, "Where the store lies.", "DIR"),
-    Setting("listen", _text, "Address and port to serve on.", "ADDR:PORT"),
+    Setting("listen", _text, "Address and port to serve on.", "ADDR:PORT", _advise_address),
     Setting("url", _text, "What clients are told, https://HOST:PORT.", "URL"),
     Setting(
         "key_file",
@@ -99,7 +121,7 @@ SETTINGS = (
     ),
     Setting(
         "auto_approve_users",
-        _words,
+        _users,
         "Bootstrap users whose first certificate requests need no person, comma separated.",
         "LIST",
     ),
@@ -181,7 +203,7 @@ def resolve(given: Mapping[str, object], environment: Mapping[str, str]) -> Effe
     try:
         config = Config(**values)  # type: ignore[arg-type]  # each reader returns its field's type
     except ConfigError as error:
-        problems += [_sourced(problem, sources) for problem in error.problems]
+        problems += [_sourced(_advised(each, values), sources) for each in error.problems]
     if problems:
         raise ConfigError(*problems)
     return Effective(config, sources)
@@ -205,6 +227,12 @@ def _read_file(path: Path, problems: list[str]) -> Mapping[str, object]:
             hint = f", is {close[0]} meant?" if close else ""
             problems.append(f"{key}: there is no such setting{hint} ({path})")
     return found
+
+
+def _advised(problem: str, values: Mapping[str, Value]) -> str:
+    setting = _BY_KEY.get(problem.partition(":")[0])
+    given = values.get(setting.name) if setting else None
+    return problem + (setting.advise(given) if setting and isinstance(given, str) else "")
 
 
 def _sourced(problem: str, sources: Mapping[str, str]) -> str:

@@ -150,7 +150,10 @@ def test_a_command_names_every_problem_and_ends_with_2(command: list[str]) -> No
     assert refused.exit_code == hublet.EXIT_CONFIG
     assert refused.stderr.splitlines() == [
         "error: http2: 'h3' must be auto, ngh2 or h2 (--http2)",
-        "error: listen: '6443' must be ADDRESS:PORT (--listen)",
+        (
+            "error: listen: '6443' must be ADDRESS:PORT, for example 127.0.0.1:6443 or [::1]:6443"
+            " (--listen)"
+        ),
         "error: url: 'hub' must be https://HOST:PORT (HUBLET_URL)",
     ]
 
@@ -171,3 +174,39 @@ def test_the_help_of_serve_names_every_variable() -> None:
     said = " ".join(CliRunner().invoke(hublet.main, ["serve", "--help"]).output.split())
     for setting in SETTINGS:
         assert f"[env var: {setting.variable}" in said
+
+
+@pytest.mark.parametrize("listen", ["localhost:65536", "[::1]:99999", "127.0.0.1:-1"])
+def test_a_port_out_of_range_is_called_so(listen: str) -> None:
+    assert problems({"listen": listen}, {}) == [
+        (
+            f"listen: {listen!r} must be ADDRESS:PORT, with a port from 0 (any free one) to 65535"
+            " (--listen)"
+        )
+    ]
+
+
+@pytest.mark.parametrize("listen", ["6443", "localhost", "localhost:http", ":6443"])
+def test_an_address_that_is_none_gets_an_example(listen: str) -> None:
+    assert problems({}, {"HUBLET_LISTEN": listen}) == [
+        (
+            f"listen: {listen!r} must be ADDRESS:PORT, for example 127.0.0.1:6443 or [::1]:6443"
+            " (HUBLET_LISTEN)"
+        )
+    ]
+
+
+@pytest.mark.parametrize("user", ["a**b", "a**", "*b", "a*b", "**"])
+def test_a_wildcard_stands_at_the_end_of_a_user_alone(tmp_path: Path, user: str) -> None:
+    says = f"auto-approve-users: {user!r} may have one *, and only at its end"
+    assert problems({"auto_approve_users": f"x*,{user}"}, {}) == [f"{says} (--auto-approve-users)"]
+    file = in_file(tmp_path, f"auto-approve-users: ['{user}']\n")
+    assert problems({"config": file}, {}) == [f"{says} ({file})"]
+    assert resolve({"auto_approve_users": "a*,*"}, {}).config.auto_approve_users == ("a*", "*")
+
+
+@pytest.mark.parametrize("level", ["loud", "INFO", ""])
+def test_a_log_level_that_is_none_is_refused_with_the_choices(level: str) -> None:
+    assert problems({"log_level": level}, {}) == [
+        f"log-level: {level!r} must be debug, info, warning or error (--log-level)"
+    ]
