@@ -7,7 +7,7 @@ object is found.
 
 import datetime as dt
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -17,10 +17,11 @@ from hub.meta.timestamp import parse_time
 How = Literal["adds", "lacks", "changes"]
 _TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z$")
 _LEARNED = re.compile(
-    r"/metadata/(uid|resourceVersion)$|/status/certificate$|/spec/request$"
-    r"|/spec/extra/authentication\.kubernetes\.io~1credential-id/0$"
+    r"/metadata/(uid|resourceVersion|continue)$|/details/uid$|/userInfo/uid$"
+    r"|/status/(certificate|token)$|/spec/request$"
+    r"|/extra/authentication\.kubernetes\.io~1credential-id/0$"
 )
-_REWRITTEN = frozenset({"uid", "resourceVersion", "renewTime", "request"})
+_REWRITTEN = frozenset({"uid", "resourceVersion", "renewTime", "request", "audiences"})
 _LIST_META = re.compile(r"^/metadata/resourceVersion$")
 
 
@@ -47,6 +48,8 @@ class Learned:
     """What clients sent and the hub has to keep: times of renewal, and of conditions with their
     object and type.
     """
+    kept: set[str] = field(default_factory=set)
+    """Times that clients sent and that come back wherever they stand."""
 
     def of(self, recorded: str) -> str:
         return self.ours.get(recorded, recorded)
@@ -90,7 +93,7 @@ def _walk(path: str, recorded: object, ours: object, context: _Context) -> Itera
 
 def _walk_dict(path: str, recorded: Obj, ours: Obj, context: _Context) -> Iterator[Finding]:
     if path == "":
-        context = replace(context, is_collection="items" in recorded)
+        context = replace(context, is_collection="items" in recorded or "rows" in recorded)
     context = replace(context, uid=(recorded.get("metadata") or {}).get("uid", context.uid))
     for name in [*recorded, *(name for name in ours if name not in recorded)]:
         if name == "managedFields":
@@ -127,6 +130,17 @@ def sent_conditions(body: Obj) -> Iterator[str]:
         level += [child for child in children if isinstance(child, (dict, list))]
         if isinstance(value, dict) and "lastTransitionTime" in value:
             yield _condition_key(uid, value)
+
+
+def sent_times(value: object) -> Iterator[str]:
+    """Yield every time in a request body."""
+    children = value.values() if isinstance(value, dict) else value
+    if isinstance(children, str) or not isinstance(children, Iterable):
+        if isinstance(value, str) and _TIME.match(value):
+            yield value
+        return
+    for child in children:
+        yield from sent_times(child)
 
 
 def _condition_key(uid: str, condition: Obj) -> str:
@@ -181,7 +195,7 @@ def _is_own_time(recorded: str, ours: str, learned: Learned) -> bool:
     old, new = _TIME.match(recorded), _TIME.match(ours)
     if old is None or new is None or bool(old[1]) != bool(new[1]):
         return False
-    if recorded in learned.sent and old[1]:
+    if recorded in learned.kept or (recorded in learned.sent and old[1]):
         return False
     return parse_time(ours) >= learned.began - dt.timedelta(seconds=1)
 

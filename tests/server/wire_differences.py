@@ -164,12 +164,12 @@ _WORDS = {
 }
 
 
-def render(differences: Sequence[Difference] = DIFFERENCES) -> str:
-    """Return ``docs/wire-differences.md``."""
+def render(differences: Sequence[Difference] = DIFFERENCES, preamble: str = _PREAMBLE) -> str:
+    """Return ``docs/wire-differences.md``, or another document of its kind."""
     by_reason: dict[str, list[Difference]] = {}
     for difference in differences:
         by_reason.setdefault(difference.reason, []).append(difference)
-    lines = [_PREAMBLE]
+    lines = [preamble]
     for reason, found in by_reason.items():
         lines += [f"## {reason}\n", "| Where | What | Path |", "|---|---|---|", *_rows(found), ""]
     return "\n".join(lines)

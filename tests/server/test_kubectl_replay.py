@@ -1,0 +1,244 @@
+"""Recorded tours of kubectl, replayed against a hub of ours."""
+
+import asyncio
+import base64
+import contextlib
+import datetime as dt
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+
+from hub import server
+from hub.clock import Clock
+from hub.controllers.defaults import NamespaceDefaults
+from hub.controllers.namespace import NamespaceController
+from hub.fleet.registration import Registration
+from hub.fleet.sets import Sets
+from hub.http.client import Client
+from hub.http.tls import client_context
+from hub.registry.catalog import Catalog
+from hub.registry.engine import Engine
+from hub.store import Store
+from tests.hubs import Api, InProcess, running_hub
+from tests.server.kubectl_differences import KUBECTL_DIFFERENCES, PREAMBLE
+from tests.server.kubectl_recording import KubectlExchange, read_kubectl
+from tests.server.kubectl_replay import KubectlReplay
+from tests.server.replay import Outcome
+from tests.server.wire_compare import Learned
+from tests.server.wire_differences import Difference, render
+
+CHUNKS = "/api/v1/namespaces/chunks/configmaps"
+SEEN = {"configmaps", "managedclusters", "namespaces"}
+"""What is watched of the kinds that are served."""
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(slots=True)
+class Stage:
+    """A hub without OCM's controllers, as the recorded one was."""
+
+    hub: InProcess
+    clients: dict[str, Client]
+    engine: Engine
+    began: dt.datetime
+    may_empty: asyncio.Event
+    """Set when namespaces may be emptied."""
+
+    def replay(self, differences: Sequence[Difference]) -> KubectlReplay:
+        learned = Learned(self.began)
+        return KubectlReplay(
+            self.hub, self.clients, differences, learned, on_current=self._on_current
+        )
+
+    def _on_current(self, exchange: KubectlExchange) -> None:
+        if exchange.parts[2] == "namespaces":
+            self.may_empty.set()
+
+
+@contextlib.asynccontextmanager
+async def staged(data_dir: Path) -> AsyncIterator[Stage]:
+    engines: list[Engine] = []
+    began = dt.datetime.now(dt.UTC)
+    may_empty = asyncio.Event()
+    empty = NamespaceController.run
+
+    class Seen(Engine):
+        def __init__(self, store: Store, catalog: Catalog, clock: Clock) -> None:
+            super().__init__(store, catalog, clock)
+            engines.append(self)
+
+    async def idle(_: object) -> None:
+        await asyncio.Event().wait()
+
+    async def gated(controller: NamespaceController) -> None:
+        await may_empty.wait()
+        await empty(controller)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server, "Engine", Seen)
+        patch.setattr(Registration, "run", idle)
+        patch.setattr(Sets, "run", idle)
+        patch.setattr(NamespaceDefaults, "run", idle)
+        patch.setattr(NamespaceController, "run", gated)
+        async with running_hub(data_dir) as hub:
+            clients = _clients(hub)
+            try:
+                yield Stage(hub, clients, engines[0], began, may_empty)
+            finally:
+                for client in clients.values():
+                    await client.close()
+
+
+def _clients(hub: InProcess) -> dict[str, Client]:
+    """Return a client with the administrator's certificate, and one without any."""
+    config = yaml.safe_load(hub.kubeconfig.read_text())
+    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    ca = base64.b64decode(cluster["certificate-authority-data"])
+    pair = (user["client-certificate-data"], user["client-key-data"])
+    parts = urlsplit(hub.url)
+    assert parts.hostname
+    assert parts.port
+    return {
+        "admin": Client(
+            parts.hostname, parts.port, client_context(ca, *map(base64.b64decode, pair))
+        ),
+        "service-account-token": Client(parts.hostname, parts.port, client_context(ca)),
+    }
+
+
+async def tour(exchanges: Sequence[KubectlExchange], data_dir: Path) -> Outcome:
+    async with staged(data_dir) as stage:
+        return await stage.replay(KUBECTL_DIFFERENCES).walk(exchanges)
+
+
+@pytest.mark.parametrize(
+    ("recording", "total", "counts"),
+    [
+        (
+            "1.35",
+            310,
+            {
+                "requests compared": 228,
+                "watches compared": 8,
+                "kinds not served": 31,
+                "left out: CRDs": 31,
+                "left out: server-side apply": 12,
+            },
+        ),
+        (
+            "1.32",
+            319,
+            {
+                "requests compared": 233,
+                "watches compared": 8,
+                "kinds not served": 32,
+                "left out: CRDs": 34,
+                "left out: server-side apply": 12,
+            },
+        ),
+    ],
+)
+async def test_a_recorded_kubectl_gets_the_answers_it_was_recorded_with(
+    recording: str, total: int, counts: dict[str, int], tmp_path: Path
+) -> None:
+    exchanges = read_kubectl(recording)
+    outcome = await tour(exchanges, tmp_path / "data")
+    assert not outcome.unexplained, "\n".join(outcome.unexplained)
+    assert len(exchanges) == total == sum(counts.values())
+    assert {name: outcome.counts[name] for name in counts} == counts
+    events = sum(len(x.events) for x in exchanges if not x.left_out and x.parts[2] in SEEN)
+    assert outcome.counts["events compared"] == events > 0
+    documents = [x for x in exchanges if x.document and x.status == 200 and not x.left_out]
+    assert outcome.counts["outlines compared"] == len(documents) > 20
+
+
+async def test_every_listed_difference_occurs(tmp_path: Path) -> None:
+    used = (await expired(tmp_path / "expired")).used
+    for recording in ("1.35", "1.32"):
+        used += (await tour(read_kubectl(recording), tmp_path / recording)).used
+    assert [difference for difference in KUBECTL_DIFFERENCES if not used[difference]] == []
+
+
+async def test_recorded_answers_of_another_kind_do_not_pass(tmp_path: Path) -> None:
+    """Each of these is changed in one place of the recording, and is found there."""
+
+    def in_metadata(x: KubectlExchange, **values: object) -> KubectlExchange:
+        assert isinstance(x.answer, dict)
+        return replace(x, answer={**x.answer, "metadata": {**x.answer["metadata"], **values}})
+
+    def with_rows(x: KubectlExchange) -> KubectlExchange:
+        assert isinstance(x.answer, dict)
+        first, *others = x.answer["rows"]
+        changed = {**first, "cells": [*first["cells"][:-2], 7, first["cells"][-1]]}
+        return replace(x, answer={**x.answer, "rows": [changed, *others]})
+
+    def with_event(x: KubectlExchange) -> KubectlExchange:
+        first, *others = x.events
+        return replace(x, events=(replace(first, type="MODIFIED"), *others))
+
+    def with_path(x: KubectlExchange) -> KubectlExchange:
+        assert isinstance(x.answer, dict)
+        paths = dict(x.answer["paths"])
+        del paths["/api/v1/namespaces/{namespace}/secrets"]
+        return replace(x, answer={**x.answer, "paths": paths})
+
+    changes: dict[int, Callable[[KubectlExchange], KubectlExchange]] = {
+        9: lambda x: replace(x, status=404),
+        38: with_path,
+        54: lambda x: in_metadata(x, generation=3),
+        83: lambda x: in_metadata(x, finalizers=["example.com/hold"]),
+        116: with_rows,
+        147: with_event,
+    }
+    exchanges = [changes[x.seq](x) if x.seq in changes else x for x in read_kubectl("1.35")]
+    outcome = await tour(exchanges, tmp_path / "data")
+    found = {line.split(":")[0] for line in outcome.unexplained}
+    assert found == {
+        "1.35/9 GET namespaces",
+        "1.35/38 GET /openapi/v3/api/v1",
+        "1.35/54 PATCH managedclusters",
+        "1.35/83 GET configmaps",
+        "1.35/116 GET configmaps",
+        "1.35/147 MODIFIED managedclusters",
+    }
+
+
+async def test_a_recorded_kubectl_is_told_of_expired_revisions_as_it_was(tmp_path: Path) -> None:
+    outcome = await expired(tmp_path / "data")
+    assert not outcome.unexplained, "\n".join(outcome.unexplained)
+    assert outcome.counts == {"requests compared": 7, "watches compared": 1, "events compared": 1}
+
+
+async def expired(data_dir: Path) -> Outcome:
+    """Replay the recording in which the log is cut after the fourth exchange."""
+    exchanges = read_kubectl("1.35-expired")
+    async with staged(data_dir) as stage:
+        await _make_chunks(stage.hub.admin, exchanges)
+        replay = stage.replay(KUBECTL_DIFFERENCES)
+        await replay.walk(exchanges[:4])
+        replay.revisions["839"] = str(stage.engine.store.revision)
+        await stage.hub.admin.patch(f"{CHUNKS}/m1", {"data": {"changed": "yes"}})
+        await stage.engine.store.compact_log(stage.engine.store.revision)
+        return await replay.walk(exchanges[4:])
+
+
+async def _make_chunks(admin: Api, exchanges: Sequence[KubectlExchange]) -> None:
+    """Make the ConfigMaps that the first three pages show, and nothing beside them."""
+    await admin.create("/api/v1/namespaces", {"metadata": {"name": "chunks"}})
+    assert (await admin.call("DELETE", f"{CHUNKS}/kube-root-ca.crt")).status == 200
+    for exchange in exchanges[:3]:
+        assert isinstance(exchange.answer, dict)
+        for row in exchange.answer["rows"]:
+            meta, count = row["object"]["metadata"], row["cells"][1]
+            named = {key: meta[key] for key in ("name", "annotations") if key in meta}
+            data = {f"key-{number}": "value" for number in range(count)}
+            await admin.create(CHUNKS, {"metadata": named, "data": data})
+
+
+def test_the_document_lists_the_differences() -> None:
+    document = ROOT / "docs" / "wire-differences-kubectl.md"
+    assert document.read_text() == render(KUBECTL_DIFFERENCES, PREAMBLE)
