@@ -42,6 +42,7 @@ class Administrator:
         self._works = works
         self._session = Session(context.route, tls, tally=context.tally, agent=USER_AGENT)
         self._session.is_early = False  # an administrator is never refused
+        self._session.is_admin = True
         self._is_guarding = False
         self._token_id = ""
         self._limit = asyncio.Semaphore(CONCURRENCY)
@@ -89,7 +90,11 @@ class Administrator:
                 if approves:
                     group.create_task(self._csrs.run())
         finally:
-            await self._session.close()
+            await self.close()
+
+    async def close(self) -> None:
+        """Close the connection; `run` does it at its end."""
+        await self._session.close()
 
     def guard(self) -> None:
         """From now on note every cluster that is not available."""

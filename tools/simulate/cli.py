@@ -14,6 +14,7 @@ import uvloop
 from hub.clock import SystemClock
 from hub.http.client import Poller
 from hub.meta.codec import json
+from hub.meta.names import label_name_errors
 from tools.simulate.context import Context
 from tools.simulate.fleet import Fleet, Plan
 from tools.simulate.identity import IdentityStore
@@ -113,6 +114,8 @@ def simulate(
         concurrency=concurrency,
         name_prefix=name_prefix,
     )
+    if faults := label_name_errors(plan.names[-1]):
+        _refuse(f"--name-prefix {name_prefix!r} makes names like {plan.names[-1]}: {faults[0]}")
     try:
         admin = read_kubeconfig(kubeconfig)
         job = _Job(plan, admin, IdentityStore(state_dir), Tally())

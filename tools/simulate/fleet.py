@@ -68,6 +68,7 @@ class Fleet:
         self._began_s = time.monotonic()
         self._steady_s = 0.0
         self._connected_at_end = 0
+        self._is_joined = False
         self._problem = ""
 
     async def run(self) -> Outcome:
@@ -77,7 +78,9 @@ class Fleet:
         token = ""
         if has_new:
             token = await self._insist("create a token", self._administrator.mint_token) or ""
-        if not self._problem:
+        if self._problem:
+            await self._administrator.close()
+        else:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._administrator.run(approves=has_new))]
                 tasks += self._start_agents(group, token)
@@ -99,10 +102,18 @@ class Fleet:
 
     async def _watch_over(self) -> list[str]:
         """Wait until all are in order, then for the duration; return who is not at the end."""
-        await self._until(lambda: not self._pending, self._plan.join_timeout_s)
+        tally = self._context.tally
+        await self._until(lambda: not self._pending or bool(tally.final_refusal), self._join_s())
+        if tally.final_refusal:
+            self._problem = f"the hub refuses, and will: {tally.final_refusal}"
+            self._echo(f"error: {self._problem}")
+            return []
         if self._pending:
+            if not self._stop.is_set():
+                self._problem = f"not all in order after {self._plan.join_timeout_s:g} s"
             return []
         self._echo(self._progress() + "  all in order")
+        self._is_joined = True
         self._administrator.guard()
         steady_from_s = time.monotonic()
         await self._insist("retire the bootstrap token", self._administrator.retire_token)
@@ -129,19 +140,30 @@ class Fleet:
 
     async def _insist(self, what: str, step: Callable[[], Awaitable[T]]) -> T | None:
         """Run an administrator's `step`, again while the hub is away; failing fails the run."""
-        backoff = Backoff(self._context.rng, base_s=0.2, cap_s=5.0)
-        end_s = time.monotonic() + SETTLE_S
-        while True:
-            try:
-                return await step()
-            except HubAwayError as error:
-                if time.monotonic() > end_s or self._stop.is_set():
-                    self._problem = f"cannot {what}: {error}"
-                    return None
-                await asyncio.sleep(backoff.next_s(time.monotonic()))
-            except (RefusedError, MalformedError) as error:
-                self._problem = f"cannot {what}: {error}"
-                return None
+        backoff, reason = Backoff(self._context.rng, base_s=0.2, cap_s=5.0), ""
+        within_s = SETTLE_S if self._is_joined else min(SETTLE_S, self._join_s())
+        try:
+            async with asyncio.timeout(within_s):
+                while True:
+                    try:
+                        return await step()
+                    except HubAwayError as error:
+                        if not reason:
+                            self._echo(f"waiting to {what}: {error}")
+                        reason = str(error)
+                    if self._stop.is_set():
+                        break
+                    await asyncio.sleep(backoff.next_s(time.monotonic()))
+        except TimeoutError:
+            reason = reason or f"no answer within {within_s:g} s"
+        except (RefusedError, MalformedError) as error:
+            reason = str(error)
+        self._problem = f"cannot {what}: {reason}"
+        return None
+
+    def _join_s(self) -> float:
+        """Return how much of the time for joining is left."""
+        return max(0.0, self._began_s + self._plan.join_timeout_s - time.monotonic())
 
     # -- figures
 

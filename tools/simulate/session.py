@@ -20,7 +20,7 @@ from hub.meta.protobuf import encode_envelope
 from tools.simulate.frame import MalformedError
 from tools.simulate.resource import JSON, MERGE_PATCH, PROTOBUF, Resource, Selection
 from tools.simulate.tally import Tally
-from tools.simulate.verdict import Verdict, judge
+from tools.simulate.verdict import Verdict, is_final, judge
 
 REQUEST_TIMEOUT_S = 30.0
 NOTHING: frozenset[int] = frozenset()
@@ -80,6 +80,8 @@ class Session:
         self.tally = tally
         self.is_early = True
         """Whether 403 and 404 are still what an agent expects: true until the owner clears it."""
+        self.is_admin = False
+        """Whether it may do everything, so that a 403 will not go away."""
         self._client = Client(route.host, route.port, tls, poller=route.poller)
         self._has_connected, self._is_lost = False, False
         self._fixed = [("user-agent", agent), ("accept-encoding", "gzip")]
@@ -224,6 +226,8 @@ class Session:
             self.tally.early_refusals[f"{verb} {label} {status}"] += 1
         elif verdict is not Verdict.EXPECTED:
             self.tally.protocol_error(text)
+            if is_final(status, is_admin=self.is_admin):
+                self.tally.final_refusal = self.tally.final_refusal or text
         return RefusedError(status, reason, message)
 
 

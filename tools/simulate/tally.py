@@ -38,6 +38,8 @@ class Tally:
     events_created: int = 0
     protocol_error_count: int = 0
     protocol_error_samples: list[str] = field(default_factory=list)
+    final_refusal: str = ""
+    """The first answer that no later try will change."""
 
     def answered(self, verb: str, resource: str, status: int, seconds: float) -> None:
         """Count an answered request; for a watch `seconds` ends at the head of the answer."""

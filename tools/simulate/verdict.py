@@ -7,6 +7,7 @@ import enum
 
 _AWAY = frozenset({429, 503, 504})
 _EARLY = frozenset({403, 404})
+_FINAL = frozenset({400, 401, 422})
 
 
 class Verdict(enum.Enum):
@@ -33,3 +34,8 @@ def judge(status: int, *, expected: frozenset[int], is_early: bool) -> Verdict:
     if is_early and status in _EARLY:
         return Verdict.EARLY
     return Verdict.ERROR
+
+
+def is_final(status: int, *, is_admin: bool) -> bool:
+    """Whether the same request will be refused again: it is wrong, or made by the wrong person."""
+    return status in _FINAL or (is_admin and status == 403)

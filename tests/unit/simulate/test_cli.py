@@ -62,6 +62,18 @@ def test_a_hub_elsewhere_is_refused_before_anything_is_sent(tmp_path: Path) -> N
     assert "--allow-remote" in result.output
 
 
+@pytest.mark.parametrize("prefix", ["Bad_", "-a", "a.b", "x" * 60])
+def test_a_prefix_that_makes_no_names_is_refused_before_anything_is_sent(
+    tmp_path: Path, prefix: str
+) -> None:
+    path = _kubeconfig(tmp_path, "https://127.0.0.1:9")
+    flags = ["--kubeconfig", str(path), "--clusters", "1", "--name-prefix", prefix]
+    result = CliRunner().invoke(simulate, flags)
+    assert result.exit_code == EXIT_CONFIG
+    assert result.stderr.startswith(f"error: --name-prefix {prefix!r} makes names like {prefix}0")
+    assert "must" in result.stderr
+
+
 @pytest.mark.parametrize("content", ["", "[]", "current-context: x", "{not yaml"])
 def test_what_is_no_kubeconfig_is_refused_and_named(tmp_path: Path, content: str) -> None:
     path = tmp_path / "broken.kubeconfig"
