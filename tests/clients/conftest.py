@@ -1,4 +1,4 @@
-"""One hub and one kubectl for each module of client tests; tests keep apart by namespaces."""
+"""One hub and both kubectls for each module of client tests; tests keep apart by namespaces."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,6 +8,14 @@ import pytest_asyncio
 
 from tests.clients.cli import Kubectl
 from tests.hubs import InProcess, running_hub
+from tests.kubectl import locate
+from tools.fetch_kubectl import PINS
+
+
+@pytest.fixture(scope="session", params=PINS)
+def kubectl(request: pytest.FixtureRequest) -> Path:
+    """Each of the kubectl versions that must work."""
+    return locate(request.param)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

