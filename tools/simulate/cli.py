@@ -1,12 +1,15 @@
 """``hublet simulate``: the flags, and the way from them to a run and its exit status."""
 
 import asyncio
+import contextlib
 import random
 import re
 import signal
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import click
 import uvloop
@@ -16,6 +19,7 @@ from hub.http.client import Poller
 from hub.meta.codec import json
 from hub.meta.names import label_name_errors
 from tools.simulate.context import Context
+from tools.simulate.files import check_file, replace_file
 from tools.simulate.fleet import Fleet, Plan
 from tools.simulate.identity import IdentityStore
 from tools.simulate.kubeconfig import Kubeconfig, read_kubeconfig
@@ -118,15 +122,21 @@ def simulate(
         _refuse(f"--name-prefix {name_prefix!r} makes names like {plan.names[-1]}: {faults[0]}")
     try:
         admin = read_kubeconfig(kubeconfig)
-        job = _Job(plan, admin, IdentityStore(state_dir), Tally())
     except (ValueError, OSError) as error:
         _refuse(str(error))
+    with _refused("--state-dir", state_dir):
+        identities = IdentityStore(state_dir)
+    with _refused("--report", report):
+        if report is not None:
+            check_file(report)
+    job = _Job(plan, admin, identities, Tally())
     if not (admin.is_loopback or allow_remote):
         _refuse(f"{admin.host} is not this machine; --allow-remote accepts it")
     figures = render_report(uvloop.run(_run(job)), job.tally)
-    if report is not None:
-        report.write_bytes(json.encode(figures) + b"\n")
     click.echo(render_summary(figures))
+    with _refused("--report", report, code=EXIT_FAILED):
+        if report is not None:
+            replace_file(report, json.encode(figures) + b"\n")
     sys.exit(0 if figures["passed"] else EXIT_FAILED)
 
 
@@ -154,6 +164,15 @@ def _echo(line: str) -> None:
     sys.stdout.flush()
 
 
-def _refuse(message: str) -> None:
+@contextlib.contextmanager
+def _refused(flag: str, path: Path | None, *, code: int = EXIT_CONFIG) -> Iterator[None]:
+    """End with the flag and its path when the system refuses what the block does there."""
+    try:
+        yield
+    except OSError as error:
+        _refuse(f"{flag} {path} cannot be written: {error.strerror}", code=code)
+
+
+def _refuse(message: str, *, code: int = EXIT_CONFIG) -> NoReturn:
     click.echo(f"error: {message}", err=True)
-    sys.exit(EXIT_CONFIG)
+    sys.exit(code)

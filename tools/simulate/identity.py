@@ -5,7 +5,6 @@ identity is there whole or not at all. Losing the directory means new CSRs.
 """
 
 import dataclasses
-import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from cryptography.x509.oid import NameOID
 
 from hub.meta.codec import json
 from hub.meta.errors import ApiError
+from tools.simulate.files import check_directory, replace_file
 
 USER_PREFIX = "system:open-cluster-management:"
 FLEET_GROUP = "system:open-cluster-management:managed-clusters"
@@ -72,7 +72,10 @@ def _subject(cluster: str, agent: str) -> x509.Name:
 
 
 class IdentityStore:
-    """The identities of a fleet, in `directory`, or in memory when there is none."""
+    """The identities of a fleet, in `directory`, or in memory when there is none.
+
+    Raises OSError when nothing can be kept there.
+    """
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
@@ -80,6 +83,7 @@ class IdentityStore:
         self._works: dict[str, int] = {}
         if directory is not None:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            check_directory(directory)
 
     def find(self, cluster: str) -> Identity | None:
         """Return the identity of `cluster`. Raises ValueError for a file that is not one."""
@@ -95,7 +99,7 @@ class IdentityStore:
         self._known[identity.cluster] = identity
         if self._directory is not None:
             path = self._directory / f"{identity.cluster}.json"
-            _replace(path, json.encode(dataclasses.asdict(identity)))
+            replace_file(path, json.encode(dataclasses.asdict(identity)), mode=0o600)
 
     def works(self, cluster: str) -> int:
         """Return how many ManifestWorks were made for `cluster`, in this run or before."""
@@ -115,13 +119,3 @@ def _parse(path: Path) -> Identity:
         return Identity(**json.decode(path.read_bytes()))
     except (TypeError, ApiError) as error:
         raise ValueError(f"{path} is not an identity of the simulator; remove it") from error
-
-
-def _replace(path: Path, content: bytes) -> None:
-    fresh = path.with_suffix(".new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)

@@ -74,6 +74,28 @@ def test_a_prefix_that_makes_no_names_is_refused_before_anything_is_sent(
     assert "must" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("flag", "place"),
+    [
+        ("--report", "nowhere/r.json"),
+        ("--report", "/proc/r.json"),
+        ("--state-dir", "/proc/x"),
+        ("--state-dir", "/proc"),
+        ("--state-dir", "file/x"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_anything_is_sent(
+    tmp_path: Path, flag: str, place: str
+) -> None:
+    (tmp_path / "file").touch()
+    path, target = _kubeconfig(tmp_path, "https://127.0.0.1:9"), tmp_path / place
+    flags = ["--kubeconfig", str(path), "--clusters", "1", flag, str(target)]
+    result = CliRunner().invoke(simulate, flags)
+    assert result.exit_code == EXIT_CONFIG
+    assert result.stderr.startswith(f"error: {flag} {target} cannot be written: ")
+    assert result.stdout == ""
+
+
 @pytest.mark.parametrize("content", ["", "[]", "current-context: x", "{not yaml"])
 def test_what_is_no_kubeconfig_is_refused_and_named(tmp_path: Path, content: str) -> None:
     path = tmp_path / "broken.kubeconfig"

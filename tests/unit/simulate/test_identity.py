@@ -58,7 +58,7 @@ def test_a_foreign_file_is_refused_and_named(tmp_path: Path) -> None:
 
 
 def test_a_half_written_file_of_a_crash_does_no_harm(tmp_path: Path) -> None:
-    (tmp_path / "c1.new").write_text('{"clus')
+    (tmp_path / "c1.json.new").write_text('{"clus')
     store = IdentityStore(tmp_path)
     assert store.find("c1") is None
     store.save(Identity("c1", "abcde", "cert", "key"))
