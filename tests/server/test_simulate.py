@@ -81,7 +81,7 @@ async def test_a_hub_that_is_not_there_is_waited_for_no_longer_than_asked(free_p
     nobody = Kubeconfig("127.0.0.1", free_port, cert, cert, key)
     run = await simulate(nobody, join_s=1.0)
     assert run.seconds < 5
-    assert run.outcome.problem.startswith("cannot create a token: cannot connect to 127.0.0.1")
+    assert run.outcome.problem.startswith("cannot list the clusters: cannot connect to 127.0.0.1")
     assert run.said == [f"waiting to {run.outcome.problem.removeprefix('cannot ')}"]
 
 
@@ -90,3 +90,19 @@ async def test_a_fleet_that_does_not_come_up_in_time_says_so(tmp_path: Path) -> 
         run = await simulate(read_kubeconfig(hub.kubeconfig), join_s=0.01, works=50)
     assert run.outcome.problem == "not all in order after 0.01 s" or "cannot" in run.outcome.problem
     assert run.seconds < 10
+
+
+async def test_what_an_earlier_run_left_is_told_apart(tmp_path: Path) -> None:
+    async with running_hub(tmp_path / "data") as hub:
+        admin = read_kubeconfig(hub.kubeconfig)
+        first = await simulate(admin, works=3)
+        again = await simulate(admin, works=2)
+        known = await simulate(admin, works=2, identities=again.identities)
+    assert not any(line.startswith("found") for line in first.said)
+    assert again.said[0].startswith("found 3 of the 3 clusters on the hub already, and no identit")
+    assert not any(line.startswith("found") for line in known.said)
+    for run, more in ((first, 0), (again, 3), (known, 3)):
+        assert run.outcome.failures(run.tally) == []
+        assert run.outcome.works_done == 3 * run.outcome.works_each
+        assert run.outcome.works_more == more
+    assert "works 6/6 and 3 more" in again.said[-1]

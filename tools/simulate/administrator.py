@@ -104,15 +104,24 @@ class Administrator:
 
     async def list_unavailable(self) -> list[str]:
         """Ask the hub, in pages, which of the clusters are not available now."""
-        available: set[str] = set()
+        found = await self._list_wanted()
+        available = {name for name, cluster in found.items() if is_true(cluster, AVAILABLE)}
+        return sorted(self._wanted - available)
+
+    async def list_names(self) -> set[str]:
+        """Ask the hub, in pages, which of the clusters there are."""
+        return set(await self._list_wanted())
+
+    async def _list_wanted(self) -> dict[str, Obj]:
+        found: dict[str, Obj] = {}
         token = ""
         while True:
             query = {"limit": str(_PAGE), **({"continue": token} if token else {})}
             page = await self._session.list(Place(CLUSTERS), urlencode(query))
-            available |= {c["metadata"]["name"] for c in page["items"] if is_true(c, AVAILABLE)}
+            found |= {c["metadata"]["name"]: c for c in page["items"]}
             token = (page.get("metadata") or {}).get("continue") or ""
             if not token:
-                return sorted(self._wanted - available)
+                return {name: found[name] for name in self._wanted & found.keys()}
 
     # -- clusters
 

@@ -41,7 +41,16 @@ class Agent:
 
     @property
     def works_done(self) -> int:
-        """How many of its works are applied and available."""
+        """How many of the works asked for are applied and available."""
+        return min(self._done_count, self._wanted_works)
+
+    @property
+    def works_more(self) -> int:
+        """How many more than were asked for are, from earlier runs or others."""
+        return self._done_count - self.works_done
+
+    @property
+    def _done_count(self) -> int:
         return self._work.done_count if self._work else 0
 
     @property

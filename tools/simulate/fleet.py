@@ -77,6 +77,8 @@ class Fleet:
         has_new = any(self._context.identities.find(n) is None for n in self._plan.names)
         token = ""
         if has_new:
+            await self._tell_found()
+        if has_new and not self._problem:
             token = await self._insist("create a token", self._administrator.mint_token) or ""
         if self._problem:
             await self._administrator.close()
@@ -90,6 +92,17 @@ class Fleet:
         return self._outcome(at_end)
 
     # -- phases
+
+    async def _tell_found(self) -> None:
+        """Say which of the clusters are on the hub already though their identities are not here."""
+        names = await self._insist("list the clusters", self._administrator.list_names) or set()
+        strange = sum(self._context.identities.find(name) is None for name in names)
+        if strange:
+            self._echo(
+                f"found {strange} of the {self._plan.clusters} clusters on the hub already, and no"
+                " identities for them here (--state-dir keeps them): they register again, and keep"
+                " the works they have"
+            )
 
     def _start_agents(self, group: asyncio.TaskGroup, token: str) -> list["asyncio.Task[None]"]:
         gate = asyncio.Semaphore(self._plan.concurrency)
@@ -172,11 +185,12 @@ class Fleet:
         available = sum(agent.is_available for agent in self._agents)
         connected = sum(agent.is_connected for agent in self._agents)
         works = sum(agent.works_done for agent in self._agents)
+        more = sum(agent.works_more for agent in self._agents)
         total = len(self._agents)
         return (
             f"{time.monotonic() - self._began_s:7.1f} s  joined {joined}/{total}"
             f"  available {available}/{total}  connected {connected}/{total}"
-            f"  works {works}/{total * self._plan.works}"
+            f"  works {works}/{total * self._plan.works}{f' and {more} more' if more else ''}"
         )
 
     def _outcome(self, unavailable_at_end: list[str]) -> Outcome:
@@ -186,6 +200,7 @@ class Fleet:
             clusters=self._plan.clusters,
             works_each=self._plan.works,
             works_done=sum(agent.works_done for agent in self._agents),
+            works_more=sum(agent.works_more for agent in self._agents),
             ready_after_s=ready,
             steady_s=self._steady_s,
             wanted_s=self._plan.duration_s,

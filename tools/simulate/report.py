@@ -15,12 +15,15 @@ class Outcome:
     clusters: int
     works_each: int
     works_done: int
+    """Of those asked for."""
     ready_after_s: Sequence[float]
     steady_s: float
     wanted_s: float
     is_interrupted: bool
     seconds: float
     cpu_s: float
+    works_more: int = 0
+    """Beyond those asked for: there from earlier runs, or made by others."""
     lapses: dict[str, str] = field(default_factory=dict)
     unavailable_at_end: Sequence[str] = ()
     connected_at_end: int = 0
@@ -76,6 +79,7 @@ def render_report(outcome: Outcome, tally: Tally) -> Obj:
         "clusters_available": len(ready),
         "works": outcome.clusters * outcome.works_each,
         "works_done": outcome.works_done,
+        "works_more": outcome.works_more,
         "csrs_created": tally.csrs_created,
         "certificates_issued": tally.certificates_issued,
         "certificates_reused": tally.certificates_reused,
@@ -106,12 +110,16 @@ def render_report(outcome: Outcome, tally: Tally) -> Obj:
 def render_summary(report: Obj) -> str:
     """Return the report in a few lines for a person."""
     after = report["available_after_seconds"]
-    times = ", ".join(f"{share} after {after[share]} s" for share in ("50%", "95%", "100%"))
+    times = ", ".join(
+        f"{share} never" if after[share] is None else f"{share} after {after[share]} s"
+        for share in ("50%", "95%", "100%")
+    )
+    more = f", and {report['works_more']} more that were there" if report["works_more"] else ""
     total = sum(_count(report["requests"]).values())
     verdict = "passed" if report["passed"] else "FAILED: " + "; ".join(report["failures"])
     lines = [
         "clusters {clusters_available}/{clusters} available",
-        "works    {works_done}/{works} applied and available",
+        f"works    {{works_done}}/{{works}} applied and available{more}",
         (
             "certs    {csrs_created} CSRs created, {certificates_issued} issued,"
             " {certificates_reused} reused"

@@ -77,3 +77,17 @@ def test_requests_are_counted_by_resource_verb_and_status() -> None:
     report = render_report(_GOOD, tally)
     assert report["requests"] == {"leases": {"get": {"200": 2, "none": 1}}}
     assert report["latency_ms"]["get"] == {"count": 2, "p50": 2, "p95": 4, "p99": 4, "max": 4}
+
+
+def test_a_share_that_was_never_reached_is_called_so() -> None:
+    report = render_report(dataclasses.replace(_GOOD, ready_after_s=[0.5]), Tally())
+    assert report["available_after_seconds"] == {"50%": 0.5, "95%": None, "100%": None}
+    assert "times    50% after 0.5 s, 95% never, 100% never;" in render_summary(report)
+
+
+def test_works_beyond_those_asked_for_are_told_apart() -> None:
+    report = render_report(dataclasses.replace(_GOOD, works_more=1), Tally())
+    assert (report["works"], report["works_done"], report["works_more"]) == (2, 2, 1)
+    said = render_summary(report).splitlines()
+    assert "works    2/2 applied and available, and 1 more that were there" in said
+    assert "more" not in render_summary(render_report(_GOOD, Tally()))
