@@ -193,7 +193,7 @@ class Api:
         if document.etag:
             extra = [("etag", document.etag), ("cache-control", document.cache), ("vary", "accept")]
         if document.etag and request.headers.get("if-none-match") == document.etag:
-            reply.send(304, b"", document.content_type, extra=extra)
+            reply.send(304, b"", "", extra=extra)
         else:
             reply.send(200, document.body, document.content_type, extra=extra)
         return True

@@ -39,7 +39,10 @@ class Reply:
     def send(
         self, status: int, body: bytes, content_type: str = JSON, *, extra: Headers = ()
     ) -> None:
-        """Answer with bytes; a header in `extra` takes the place of the one all answers have."""
+        """Answer with bytes of a media type, "" when there are none.
+
+        A header in `extra` takes the place of the one all answers have.
+        """
         if self._accepts_gzip and len(body) > GZIP_FROM_BYTES:
             body = gzip(body)
             extra = [*extra, *GZIP_HEAD]
@@ -103,7 +106,8 @@ class Reply:
         found = [("audit-id", self.audit_id)]
         if not any(name == "cache-control" for name, _ in extra):
             found.append(("cache-control", "no-cache, private"))
-        found.append(("content-type", content_type))
+        if content_type:
+            found.append(("content-type", content_type))
         found += extra
         if self._warnings is not None:
             found += self._warnings.headers()
