@@ -34,6 +34,7 @@ class KubectlExchange:
     body: bytes
     status: int
     content_type: str
+    warning: str
     answer: Obj | str | None
     events: tuple[RecordedEvent, ...]
 
@@ -122,6 +123,7 @@ def _exchange(recording: str, line: Obj, answer: Obj | str | None) -> KubectlExc
         body=_dense(body) if isinstance(body, dict) else base64.b64decode(body),
         status=line["status"],
         content_type=line["content_type"],
+        warning=line.get("warning", ""),
         answer=answer,
         events=tuple(
             RecordedEvent(at, event["type"], event["object"])

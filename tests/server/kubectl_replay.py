@@ -151,6 +151,8 @@ class KubectlReplay:
             self._judge(exchange, "(status)", exchange.status, answer.status)
             media_type = answer.headers.get("content-type", "")
             self._judge(exchange, "(content-type)", exchange.content_type, media_type)
+            warning = answer.headers.get("warning", "")
+            self._judge(exchange, "(warning)", exchange.warning, warning)
             self._etags[exchange.route] = answer.headers.get("etag", "")
             body = await answer.read()
         self.outcome.counts["requests compared"] += 1

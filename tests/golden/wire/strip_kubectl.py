@@ -79,6 +79,8 @@ class Stripper:
         ]
         kept["req_body"] = _sent(base64.b64decode(full["req_body"] or ""))
         kept["content_type"] = headers.get("content-type", "")
+        if "warning" in headers:
+            kept["warning"] = headers["warning"]
         if full.get("stream"):
             kept["events"] = _events(full["chunks"]) if _is_kept(full["path"]) else []
             return kept
