@@ -305,7 +305,7 @@ def _free_port() -> int:
         return port
 
 
-@click.command()
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--clusters", type=click.IntRange(min=1), default=10, help="How many clusters.")
 @click.option("--works", type=click.IntRange(min=0), default=1, help="ManifestWorks a cluster.")
 @click.option(
