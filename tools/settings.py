@@ -67,6 +67,15 @@ def _users(value: object, key: str) -> tuple[str, ...]:
     return users
 
 
+def _address(value: object, key: str) -> str:
+    given = _text(value, key)
+    try:
+        given.rpartition(":")[0].encode("idna")  # as the resolver will
+    except UnicodeError as error:
+        raise _ValueProblemError(f"{key}: {given!r} has a host that is no name") from error
+    return given
+
+
 def _no_advice(_: str) -> str:
     return ""
 
@@ -108,7 +117,7 @@ class Setting:
 
 SETTINGS = (
     Setting("data_dir", _path, "Where the store lies.", "DIR"),
-    Setting("listen", _text, "Address and port to serve on.", "ADDR:PORT", _advise_address),
+    Setting("listen", _address, "Address and port to serve on.", "ADDR:PORT", _advise_address),
     Setting("url", _text, "What clients are told, https://HOST:PORT.", "URL"),
     Setting(
         "key_file",

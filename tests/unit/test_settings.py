@@ -210,3 +210,12 @@ def test_a_log_level_that_is_none_is_refused_with_the_choices(level: str) -> Non
     assert problems({"log_level": level}, {}) == [
         f"log-level: {level!r} must be debug, info, warning or error (--log-level)"
     ]
+
+
+@pytest.mark.parametrize("host", ["a..b", ".b", "x" * 64])
+def test_a_host_that_no_resolver_takes_is_refused(host: str) -> None:
+    assert problems({"listen": f"{host}:1"}, {}) == [
+        f"listen: '{host}:1' has a host that is no name (--listen)"
+    ]
+    for fine in ("[::1]:1", "hub.example.com.:1", "bücher.example:1", "0.0.0.0:1"):
+        assert resolve({"listen": fine}, {}).config.listen == fine
