@@ -1,14 +1,15 @@
 """What has to be put aside before two answers to kubectl can be compared value by value.
 
-Items and rows are brought together by name, as two hubs hold different objects of their own; ages
-are ages; the columns of a Table may be described in other words; what an outline of ours has
-beyond the recorded one is no finding, as far as it is a path or a resource of its own.
+Items and rows are brought together by name, as two hubs hold different objects of their own; rules
+have no order; ages are ages; the columns of a Table may be described in other words; a recorded
+outline is narrowed to what this hub serves.
 """
 
 import re
 from collections.abc import Iterator
 
 from hub.meta import Obj
+from hub.meta.codec.json import encode
 from tests.server.kubectl_recording import Document
 from tests.server.wire_compare import Finding
 from tests.server.wire_outline import (
@@ -54,7 +55,28 @@ def aligned(recorded: Obj, ours: Obj) -> tuple[Obj, Obj, list[Finding]]:
         findings += _one_sided(part, old, new)
         recorded = {**recorded, part: [_plain(i, part) for n, i in old.items() if n in new]}
         ours = {**ours, part: [_plain(i, part) for n, i in new.items() if n in old]}
-    return _undated(recorded), _undated(_undescribed(ours)), findings
+    recorded, ours, unordered = _unordered(recorded, ours)
+    return _undated(recorded), _undated(_undescribed(ours)), [*findings, *unordered]
+
+
+def _unordered(recorded: Obj, ours: Obj) -> tuple[Obj, Obj, list[Finding]]:
+    """Take the rules of a rules review, which have no order, out of both, and compare them."""
+    if recorded.get("kind") != "SelfSubjectRulesReview" or "status" not in ours:
+        return recorded, ours, []
+    findings: list[Finding] = []
+    for part in ("resourceRules", "nonResourceRules"):
+        old = {encode(rule).decode(): rule for rule in map(_sorted, recorded["status"][part])}
+        new = {encode(rule).decode(): rule for rule in map(_sorted, ours["status"][part])}
+        findings += _one_sided(f"status/{part}", old, new)
+    statuses = [
+        {key: value for key, value in obj["status"].items() if not key.endswith("Rules")}
+        for obj in (recorded, ours)
+    ]
+    return {**recorded, "status": statuses[0]}, {**ours, "status": statuses[1]}, findings
+
+
+def _sorted(rule: Obj) -> Obj:
+    return {name: sorted(rule[name]) for name in sorted(rule)}
 
 
 def _one_sided(part: str, old: dict[str, Obj], new: dict[str, Obj]) -> Iterator[Finding]:
