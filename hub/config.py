@@ -68,6 +68,11 @@ class Config:
                 f"data-dir: {self.data_dir} and the object store {self.object_store} lie inside "
                 "each other: give each a directory of its own"
             )
+        elif is_nested(self.hub_key_path(), self.object_store):
+            problems.append(
+                f"key-file: {self.hub_key_path()} lies in the object store {self.object_store}, "
+                "whose segments it opens: keep it apart from them"
+            )
         if problems:
             raise ConfigError(*problems)
 

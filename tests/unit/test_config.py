@@ -107,7 +107,21 @@ def test_the_store_and_its_bucket_never_lie_in_one_another(
         Config(data_dir=tmp_path / data_dir, object_store=url)
 
 
-@pytest.mark.parametrize("bucket", ["bucket", "hub2", "hu", "hub.key"])
+@pytest.mark.parametrize("key_file", ["bucket/hub.key", "link/hub.key", "bucket"])
+def test_the_hub_key_does_not_lie_in_the_bucket_that_it_opens(
+    tmp_path: Path, key_file: str
+) -> None:
+    (tmp_path / "bucket").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "bucket")
+    with pytest.raises(ConfigError, match=r"key-file: .* keep it apart"):
+        Config(
+            data_dir=tmp_path / "hub",
+            key_file=tmp_path / key_file,
+            object_store=(tmp_path / "bucket").as_uri(),
+        )
+
+
+@pytest.mark.parametrize("bucket", ["bucket", "hub2", "hu"])
 def test_a_bucket_beside_the_store_is_fine(tmp_path: Path, bucket: str) -> None:
     Config(data_dir=tmp_path / "hub", object_store=(tmp_path / bucket).as_uri())
     Config(data_dir=tmp_path / "hub", object_store=f"s3://bucket{tmp_path}")
