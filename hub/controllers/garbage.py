@@ -72,8 +72,7 @@ class GarbageCollector:
         self._waiting: dict[str, Key] = {}
         self._gone: set[str] = set()
         self._reported: set[Key] = set()
-        for kind in self._kinds():
-            engine.watches.listen(kind, self._changed)
+        engine.watches.listen_to_all(self._changed)
 
     def __len__(self) -> int:
         """Return how many objects with owners are known."""
@@ -86,6 +85,8 @@ class GarbageCollector:
 
     def _changed(self, event: Event) -> None:
         change = event.change
+        if event.kind.is_volatile:
+            return
         if change.op is Op.DELETE:
             self._removed(event)
             return

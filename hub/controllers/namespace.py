@@ -38,8 +38,7 @@ class NamespaceController:
         self._queue = Queue()
         self._terminating: set[str] = set()
         engine.watches.listen(NAMESPACE, self._changed)
-        for kind in self._kinds():
-            engine.watches.listen(kind, self._content_changed)
+        engine.watches.listen_to_all(self._content_changed)
 
     def _kinds(self) -> list[Kind]:
         return [kind for kind in self._catalog if kind.is_namespaced and not kind.is_virtual]
@@ -52,7 +51,7 @@ class NamespaceController:
             self._queue.add(event.name)
 
     def _content_changed(self, event: Event) -> None:
-        if event.namespace in self._terminating and event.change.op is Op.DELETE:
+        if event.change.op is Op.DELETE and event.namespace in self._terminating:
             self._queue.add(event.namespace)
 
     async def run(self) -> None:

@@ -1,6 +1,6 @@
 """Discovery: which groups, versions and resources there are, in the legacy and the aggregated form.
 
-Built once from the catalogue, since kinds do not change while a hub runs. Shapes are those of
+Built from the catalogue, again when kinds have come or gone since. Shapes are those of
 k8s.io/api/apidiscovery/v2 and k8s.io/apimachinery/pkg/apis/meta/v1 (APIGroupList, APIResourceList).
 """
 
@@ -13,7 +13,10 @@ from hub.meta.codec.json import encode
 from hub.registry.catalog import Catalog
 from hub.registry.kind import SUBRESOURCE_VERBS, Served
 
-_VIRTUAL_SUBRESOURCES = {"token": ("TokenRequest", "authentication.k8s.io", "v1")}
+_VIRTUAL_SUBRESOURCES = {
+    "token": ("TokenRequest", "authentication.k8s.io", "v1"),
+    "scale": ("Scale", "autoscaling", "v1"),
+}
 _AGGREGATED = ("v2", "v2beta1")
 
 
@@ -24,10 +27,12 @@ class Discovery:
         self._catalog = catalog
         self._plain: dict[str, Document] = {}
         self._aggregated: dict[tuple[str, str], Document] = {}
-        self._build()
+        self._generation = -1
 
     def find(self, path: str, accept: str | None) -> Document | None:
         """Return the document at `path` in the form that `accept` prefers, None if none is."""
+        if self._generation != self._catalog.generation:
+            self._build()
         path = path.rstrip("/") or path
         for accepted in parse_accept(accept or ""):
             if accepted.type_ != JSON:
@@ -41,6 +46,8 @@ class Discovery:
         return self._plain.get(path)
 
     def _build(self) -> None:
+        self._generation = self._catalog.generation
+        self._plain, self._aggregated = {}, {}
         groups = self._catalog.group_versions()
         self._put("/api", {"kind": "APIVersions", "versions": groups.get("", []), **_ADDRESSES})
         named = {group: versions for group, versions in groups.items() if group}

@@ -1,10 +1,12 @@
 """``/openapi/v3``: the index, and a document a group and version, built when first asked for.
 
+A document is built anew when the kinds in its version have changed.
+
 Owns caching and conditional answers. A document's address carries the hash of its bytes, so that
 clients keep it for good; what is in it is `hub.meta.schema.openapi`'s.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from hub.http.document import Document
@@ -21,12 +23,15 @@ from hub.meta.schema.openapi import (
     index,
 )
 from hub.registry.catalog import Catalog
-from hub.registry.kind import SUBRESOURCE_VERBS, Served
+from hub.registry.kind import SUBRESOURCE_VERBS, Kind, Served
 
 ROOT = "/openapi/v3"
 SchemaOf: TypeAlias = Callable[[Served], Obj | None]
 """Gives the structural schema of a kind that is not built in; None = nothing is said of it."""
-_OWN_KINDS = {"token": ("authentication.k8s.io", "v1", "TokenRequest")}
+_OWN_KINDS = {
+    "token": ("authentication.k8s.io", "v1", "TokenRequest"),
+    "scale": ("autoscaling", "v1", "Scale"),
+}
 
 
 class OpenApi:
@@ -35,6 +40,8 @@ class OpenApi:
     def __init__(self, catalog: Catalog, schema_of: SchemaOf, *, release: str) -> None:
         self._catalog, self._schema_of, self._release = catalog, schema_of, release
         self._documents: dict[str, Document] = {}
+        self._built_from: dict[str, list[Kind]] = {}
+        self._generation = -1
         self._index: Document | None = None
 
     def find(self, path: str, wanted_hash: str) -> Document | None:
@@ -58,15 +65,24 @@ class OpenApi:
         return self._index
 
     def _build(self) -> None:
-        if self._documents:
+        if self._generation == self._catalog.generation:
             return
+        self._generation, self._index = self._catalog.generation, None
+        before, self._documents = self._documents, {}
         for group, versions in self._catalog.group_versions().items():
             for version in versions:
-                kinds = [self._describe(s) for s in self._catalog.in_version(group, version)]
-                body = encode(group_version_document(group, version, kinds, release=self._release))
                 path = document_path(group, version)
-                etag = f'"{content_hash(body)}"'
-                self._documents[path] = Document(body, JSON, etag, "no-cache, private")
+                served = self._catalog.in_version(group, version)
+                kinds = [s.kind for s in served]
+                present = before.get(path)
+                if present is None or not _is_same(kinds, self._built_from[path]):
+                    present = self._document(group, version, served)
+                self._documents[path], self._built_from[path] = present, kinds
+
+    def _document(self, group: str, version: str, served: Sequence[Served]) -> Document:
+        kinds = [self._describe(s) for s in served]
+        body = encode(group_version_document(group, version, kinds, release=self._release))
+        return Document(body, JSON, f'"{content_hash(body)}"', "no-cache, private")
 
     def _describe(self, served: Served) -> KindDoc:
         kind, view = served.kind, served.view
@@ -82,6 +98,11 @@ class OpenApi:
             list_kind=kind.list_kind,
             selectable=kind.strategy.selectable(),
         )
+
+
+def _is_same(kinds: Sequence[Kind], others: Sequence[Kind]) -> bool:
+    """Whether two lists hold the very same kinds."""
+    return len(kinds) == len(others) and all(a is b for a, b in zip(kinds, others, strict=True))
 
 
 def _subresource(name: str) -> SubDoc:

@@ -54,7 +54,9 @@ class Renderer:
 
     @property
     def _is_storage(self) -> bool:
-        return self.served.view == self.served.kind.storage
+        """Whether stored objects are shown as they are."""
+        view = self.served.view
+        return view == self.served.kind.storage and not view.is_read_through
 
     def view(self, obj: Obj) -> Obj:
         """Return a stored object in the view asked for."""

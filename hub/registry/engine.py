@@ -410,8 +410,7 @@ class Engine:
                 admission(new, old, occasion)
             objects.bump_generation(kind, new, old)
             causes += checks.metadata_causes(kind, new)
-        causes += kind.strategy.validate(new)
-        causes += kind.strategy.validate_update(new, old)
+        causes += kind.strategy.validate_change(new, old)
         self._refuse(kind, new, [*causes, *checks.finalizer_causes(new, old)])
         return new
 

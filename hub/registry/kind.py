@@ -31,6 +31,7 @@ SUBRESOURCE_VERBS = {
     "approval": ("get", "patch", "update"),
     "finalize": ("update",),
     "token": ("create",),
+    "scale": ("get", "patch", "update"),
 }
 
 
@@ -47,6 +48,9 @@ class View:
     and return whole objects, apiVersion and kind included, and never change their argument.
     `printers` are what ``kubectl get`` prints; none = name and age. `prune` drops the fields that a
     custom kind's schema does not name and returns their paths; built-in kinds have tables for that.
+    `is_served`: a request may name it (objects may be stored in a version that is not).
+    `is_read_through`: stored objects pass `from_storage` even in the storage view, as they may have
+    been written before the schema was what it is. `warning` is told to whoever uses the view.
     """
 
     group: str
@@ -56,11 +60,23 @@ class View:
     prune: Callable[[Obj], tuple[Obj, list[str]]] | None = field(default=None, compare=False)
     to_storage: Callable[[Obj], Obj] = same
     from_storage: Callable[[Obj], Obj] = same
+    is_served: bool = True
+    is_read_through: bool = False
+    warning: str = ""
 
     @property
     def api_version(self) -> str:
         """Return ``group/version``, or the bare version for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where a kind keeps what its scale subresource shows; `selector` () = it has none."""
+
+    replicas: tuple[str, ...]
+    current: tuple[str, ...]
+    selector: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,7 +90,8 @@ class Kind:
     log, state hash and snapshots. `is_virtual`: answered without being stored (access reviews).
     `returns_deleted`: a deletion is answered with the object instead of a Status.
     `is_protected`: its creation is shipped to the bucket at once. `indexed_labels`: objects are
-    found by them without a scan.
+    found by them without a scan. `list_name`: the kind of a list, when it is no plain one. `scale`:
+    what the subresource of that name shows.
     """
 
     kind: str
@@ -96,6 +113,8 @@ class Kind:
     returns_deleted: bool = False
     is_protected: bool = False
     indexed_labels: tuple[str, ...] = ()
+    list_name: str = ""
+    scale: ScalePaths | None = None
 
     @property
     def storage(self) -> View:
@@ -115,7 +134,7 @@ class Kind:
     @property
     def list_kind(self) -> str:
         """Return the kind of a list of these."""
-        return f"{self.kind}List"
+        return self.list_name or f"{self.kind}List"
 
     @property
     def needs_revision(self) -> bool:

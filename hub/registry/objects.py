@@ -89,11 +89,12 @@ def _comparable(obj: Obj) -> Obj:
 
 
 def bump_generation(kind: Kind, new: Obj, old: Obj) -> None:
-    """Count a change outside metadata and status."""
-    if kind.has_generation and _desired(new) != _desired(old):
+    """Count a change outside metadata, and outside status where that is a subresource."""
+    if kind.has_generation and _desired(kind, new) != _desired(kind, old):
         meta = meta_of(new)
         meta["generation"] = int(meta.get("generation", 0)) + 1
 
 
-def _desired(obj: Obj) -> Obj:
-    return {key: value for key, value in obj.items() if key not in ("metadata", "status")}
+def _desired(kind: Kind, obj: Obj) -> Obj:
+    aside = ("metadata", "status") if kind.has_status else ("metadata",)
+    return {key: value for key, value in obj.items() if key not in aside}

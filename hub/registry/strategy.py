@@ -69,6 +69,10 @@ class Strategy:
         """Return which immutable fields changed."""
         return []
 
+    def validate_change(self, new: Obj, old: Obj) -> list[Cause]:
+        """Return all that is wrong with an update; kinds that forgive old faults override it."""
+        return [*self.validate(new), *self.validate_update(new, old)]
+
     def fields(self, obj: Obj) -> Mapping[str, str]:
         """Return what field selectors know beside metadata.name and metadata.namespace."""
         return {}

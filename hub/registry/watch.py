@@ -231,6 +231,7 @@ class WatchHub:
         self._kind_of = kind_of
         self._watchers: dict[Place, dict[int, Watcher]] = {}
         self._listeners: dict[str, list[Callable[[Event], None]]] = {}
+        self._listeners_to_all: list[Callable[[Event], None]] = []
         self._count = 0
 
     def __len__(self) -> int:
@@ -259,6 +260,10 @@ class WatchHub:
         """Call `listener` for every change of `kind`, in process."""
         self._listeners.setdefault(kind.id, []).append(listener)
 
+    def listen_to_all(self, listener: Callable[[Event], None]) -> None:
+        """Call `listener` for every change of any kind, also of kinds that come later."""
+        self._listeners_to_all.append(listener)
+
     def show(self, changes: Iterable[Change]) -> None:
         """Give durable changes, in revision order, to all they concern. The store's listener.
 
@@ -275,7 +280,7 @@ class WatchHub:
             raise ExceptionGroup("some of the watchers failed", errors)
 
     def _show_one(self, event: Event) -> Iterator[Exception]:
-        for listener in self._listeners.get(event.kind.id, ()):
+        for listener in (*self._listeners.get(event.kind.id, ()), *self._listeners_to_all):
             try:
                 listener(event)
             except Exception as error:  # noqa: BLE001  raised by `show`, after all had their turn
@@ -292,9 +297,19 @@ class WatchHub:
     def close_all(self) -> None:
         """End every watch (the hub is stopping)."""
         for found in list(self._watchers.values()):
-            for watcher in list(found.values()):
-                if watcher.on_timeout is not None:
-                    watcher.on_timeout()
+            self._close(found)
+
+    def close_kind(self, resource: str) -> None:
+        """End the watches of a kind that is served otherwise from now on, or no longer."""
+        for place, found in list(self._watchers.items()):
+            if place[1] == resource:
+                self._close(found)
+
+    @staticmethod
+    def _close(watchers: dict[int, Watcher]) -> None:
+        for watcher in list(watchers.values()):
+            if watcher.on_timeout is not None:
+                watcher.on_timeout()
 
     @staticmethod
     def _place_of(watcher: Watcher) -> Place:
