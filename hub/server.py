@@ -32,6 +32,7 @@ from hub.config import Config
 from hub.controllers.aggregation import RoleAggregator
 from hub.controllers.csrcleaner import RequestCleaner
 from hub.controllers.defaults import NamespaceDefaults
+from hub.controllers.definitions import Definitions
 from hub.controllers.garbage import GarbageCollector
 from hub.controllers.leaf import LeafKeeper
 from hub.controllers.namespace import NamespaceController
@@ -39,6 +40,7 @@ from hub.controllers.signer import Signer
 from hub.controllers.tokencleaner import TokenCleaner
 from hub.fleet.admission import install_admission
 from hub.fleet.approval import Approver
+from hub.fleet.definitions import OWN_DEFINITIONS, ensure_definitions
 from hub.fleet.kinds import FLEET
 from hub.fleet.leases import LeaseJudge
 from hub.fleet.registration import Registration
@@ -54,6 +56,8 @@ from hub.meta import Obj
 from hub.registry.bootstrap import ensure_objects
 from hub.registry.builtin import BUILTIN
 from hub.registry.catalog import Catalog
+from hub.registry.crd.definition import definition_kind
+from hub.registry.crd.fields import published
 from hub.registry.engine import Engine
 from hub.registry.event import EVENT
 from hub.registry.expiry import EventExpiry
@@ -164,7 +168,8 @@ class _Hub:
     ) -> None:
         self._config, self._clock, self._backup = config, clock, backup
         self._identity = identity
-        self._catalog = Catalog((*BUILTIN, *FLEET))
+        self._definition = definition_kind(OWN_DEFINITIONS)
+        self._catalog = Catalog((*BUILTIN, self._definition, *FLEET))
         self.engine = Engine(store, self._catalog, clock)
         self._authorizer = Authorizer()
         self._alarms = Alarms()
@@ -174,15 +179,19 @@ class _Hub:
         guard_rbac(self.engine, self._authorizer)
         install_admission(self.engine, self._authorizer)
         backup.follow(self._catalog)
+        self._hold_s = _HOLD_AFTER_RESTORE_S if backup.start_kind == "restored" else 0.0
+        self._definitions = Definitions(
+            self.engine, self._catalog, self._definition, own=OWN_DEFINITIONS, hold_s=self._hold_s
+        )
         self.beside = _Beside(self._tasks(store))
 
     def _tasks(self, store: Store) -> tuple[Task, ...]:
-        config, clock, engine = self._config, self._clock, self.engine
+        config, clock, engine, hold_s = self._config, self._clock, self.engine, self._hold_s
         approver = Approver(engine, self._authorizer, bootstrap_users=config.auto_approve_users)
-        hold_s = _HOLD_AFTER_RESTORE_S if self._backup.start_kind == "restored" else 0.0
         names = serving_names(config.public_url(config.address()[1]))
         defaults = NamespaceDefaults(engine, ca_pem=self._identity.serving_ca.cert_pem)
         return (
+            ("definitions", self._definitions.run),
             ("aggregation", RoleAggregator(engine).run),
             ("namespace", NamespaceController(engine, self._catalog, hold_s=hold_s).run),
             ("defaults", defaults.run),
@@ -210,6 +219,8 @@ class _Hub:
     ) -> Server:
         """Bring the state into the shape that clients may see, then listen."""
         await ensure_objects(self.engine, cluster_info=render_cluster_info(self._access()))
+        await ensure_definitions(self.engine, self._definition)
+        await self._definitions.settle()
         await self._judge.refresh_all()
         identity = self._identity
         self._tls = server_context(
@@ -256,10 +267,17 @@ class _Hub:
             auditor=auditor,
             clock=clock,
             version=_version(),
-            schema_of=_schema_of,
+            schema_of=self._schema_of,
             url=self._access().server,
             refusal=lambda _info: stopping() or self._backup.refusal(),
         )
+
+    def _schema_of(self, served: Served) -> Obj | None:
+        """Return the schema of a kind that is not built in."""
+        if served.kind is self._definition:
+            return published()
+        found = SCHEMAS.get((served.view.group, served.view.version, served.kind.kind))
+        return self._definitions.schema_of(served) if found is None else found
 
     def _access(self) -> Access:
         url = self._config.public_url(self._config.address()[1])
@@ -390,8 +408,3 @@ def _version() -> Obj:
         "compiler": "",
         "platform": "linux/amd64",
     }
-
-
-def _schema_of(served: Served) -> Obj | None:
-    """Return the schema of one of the fleet's kinds."""
-    return SCHEMAS.get((served.view.group, served.view.version, served.kind.kind))

@@ -20,6 +20,7 @@ from hub.http.negotiate import JSON, Form, choose_form
 from hub.http.render import Renderer
 from hub.http.reply import Reply
 from hub.http.reviews import Reviewer
+from hub.http.scaling import get_scale, set_scale
 from hub.meta import Obj
 from hub.meta.body import decode_body
 from hub.meta.causes import not_supported
@@ -186,7 +187,10 @@ class Verbs:
         run = self._run.get(info.verb)
         if run is None or info.verb not in verbs:
             raise method_not_allowed(served.resource, info.verb)
-        await run(Ask(served, info, request, user, reply, self._services.clock))
+        if served.view.warning:
+            reply.warn(served.view.warning)
+        ask = Ask(served, info, request, user, reply, self._services.clock)
+        await (self._scale(ask) if subresource == "scale" else run(ask))
 
     # ---------------------------------------------------------------- reading
 
@@ -260,6 +264,12 @@ class Verbs:
         ask.reply.send(200, renderer.one(obj) + b"\n")
 
     # ---------------------------------------------------------------- special subresources
+
+    async def _scale(self, ask: Ask) -> None:
+        if ask.info.verb == "get":
+            get_scale(self._engine, ask)
+        else:
+            await set_scale(self._engine, ask)
 
     def _check_signer(self, ask: Ask) -> None:
         """Ask for the right on the signer that approval and signing need.

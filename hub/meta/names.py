@@ -36,6 +36,13 @@ _NAME_PART_RULE = (
 )
 _LABEL_VALUE_RULE = f"a valid label must be an empty string or {_NAME_PART_RULE[5:]}"
 
+_LETTER_LABEL_RE = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_LETTER_LABEL = re.compile(_LETTER_LABEL_RE)
+_LETTER_LABEL_RULE = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an"
+    " alphabetic character, and end with an alphanumeric character"
+)
+
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _MAX_GENERATED = 63
@@ -51,6 +58,14 @@ def label_name_errors(value: str, *, prefix: bool = False) -> list[str]:
             errors.append(_rule(_LABEL_RULE, _LABEL_RE, "my-name", "123-abc"))
         else:
             errors.append("must not contain dots")
+    return errors
+
+
+def service_name_errors(value: str) -> list[str]:
+    """Check a DNS-1035 label: a DNS label that begins with a letter (names of resources)."""
+    errors = _length_errors(value, 63)
+    if _LETTER_LABEL.fullmatch(value) is None:
+        errors.append(_rule(_LETTER_LABEL_RULE, _LETTER_LABEL_RE, "my-name", "abc-123"))
     return errors
 
 

@@ -36,10 +36,16 @@ def age_printer(type_: str = "string") -> Printer:
 
 
 def path_printer(
-    name: str, path: str, *, type_: str = "string", description: str = "", priority: int = 0
+    name: str,
+    path: str,
+    *,
+    type_: str = "string",
+    format_: str = "",
+    description: str = "",
+    priority: int = 0,
 ) -> Printer:
     """Print the value at a JSON path, as a CustomResourceDefinition's printer column does."""
-    column = Column(name, type_, "", description or f"Value of {path}.", priority)
+    column = Column(name, type_, format_, description or f"Value of {path}.", priority)
     return Printer(column, lambda obj, now: cell_at(obj, path, type_, now))
 
 
