@@ -47,7 +47,7 @@ class DefinitionStrategy(Strategy):
         if not spec.get("preserveUnknownFields"):
             spec.pop("preserveUnknownFields", None)
 
-    def prepare_create(self, obj: Obj, occasion: Occasion) -> None:
+    def prepare_create(self, obj: Obj, occasion: Occasion) -> None:  # noqa: ARG002  a hook has the whole signature
         """Begin with a status in which nothing is accepted yet."""
         version = storage_version(obj)
         obj["status"] = {
@@ -56,7 +56,7 @@ class DefinitionStrategy(Strategy):
             "storedVersions": [version] if version else [],
         }
 
-    def prepare_update(self, new: Obj, old: Obj, occasion: Occasion) -> None:
+    def prepare_update(self, new: Obj, old: Obj, occasion: Occasion) -> None:  # noqa: ARG002  the same
         """Remember every version in which objects were ever stored."""
         version = storage_version(new)
         stored = (new.get("status") or {}).get("storedVersions") or []

@@ -75,15 +75,17 @@ FIELDS: dict[str, Shape] = {
 _REQUIRED = {"": ("spec",), "spec": ("group", "names", "scope", "versions")}
 _ROOT = frozenset({"apiVersion", "kind"})
 _KEYWORDS = frozenset(
-    """
-    id $schema $ref description type format title default maximum exclusiveMaximum minimum
-    exclusiveMinimum maxLength minLength pattern maxItems minItems uniqueItems multipleOf enum
-    maxProperties minProperties required items allOf oneOf anyOf not properties
-    additionalProperties patternProperties dependencies additionalItems definitions externalDocs
-    example nullable x-kubernetes-preserve-unknown-fields x-kubernetes-embedded-resource
-    x-kubernetes-int-or-string x-kubernetes-list-map-keys x-kubernetes-list-type
-    x-kubernetes-map-type x-kubernetes-validations
-    """.split()
+    {
+        *("id", "$schema", "$ref", "description", "type", "format", "title", "default", "enum"),
+        *("maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "multipleOf", "pattern"),
+        *("maxLength", "minLength", "maxItems", "minItems", "uniqueItems", "maxProperties"),
+        *("minProperties", "required", "items", "allOf", "oneOf", "anyOf", "not", "properties"),
+        *("additionalProperties", "patternProperties", "dependencies", "additionalItems"),
+        *("definitions", "externalDocs", "example", "nullable", "x-kubernetes-list-type"),
+        *("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"),
+        *("x-kubernetes-int-or-string", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"),
+        "x-kubernetes-validations",
+    }
 )
 _SCHEMAS = ("items", "not", "additionalProperties", "additionalItems")
 _SCHEMA_LISTS = ("allOf", "oneOf", "anyOf")
