@@ -10,6 +10,7 @@ After a restore definitions that were being deleted wait for `hold_s`, as all th
 
 import asyncio
 import copy
+import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -48,9 +49,10 @@ _BUILT_IN = ("BuiltIn", "the hub itself serves a resource of this name")
 
 @dataclass(frozen=True, slots=True)
 class _Live:
-    """What of a definition is served: its form, to see changes."""
+    """How a definition is served, to see changes."""
 
     form: bytes
+    is_ending: bool
 
 
 class Definitions:
@@ -103,14 +105,13 @@ class Definitions:
         return name not in self._own and name not in self._built_in
 
     def _serve(self, name: str, definition: Obj) -> None:
-        form = _form(definition)
-        live = self._live.get(name)
-        if live is not None and live.form == form:
+        fresh, live = _live(definition), self._live.get(name)
+        if live == fresh:
             return
         custom = custom_kind(definition)
         self._catalog.put(custom.kind, custom.served)
-        self._live[name] = _Live(form)
-        if live is not None:
+        self._live[name] = fresh
+        if live is not None and live.form != fresh.form:
             self._engine.watches.close_kind(name)
         _log.info("kind_served", resource=name, is_new=live is None)
 
@@ -244,8 +245,8 @@ class Definitions:
 _IN_PROGRESS = "CustomResource deletion is in progress"
 
 
-def _form(definition: Obj) -> bytes:
+def _live(definition: Obj) -> _Live:
     """Return what of a definition decides how its kind is served."""
     names = definition["status"]["acceptedNames"]
-    is_ending = is_true(definition, "Terminating")
-    return encode([definition["spec"], names, is_ending, meta_of(definition).get("generation")])
+    parts = encode([definition["spec"], names, meta_of(definition).get("generation")])
+    return _Live(hashlib.sha256(parts).digest(), is_true(definition, "Terminating"))

@@ -24,7 +24,7 @@ from hub.registry.objects import meta_of
 from hub.registry.printing import Printer, age_printer, name_printer, path_printer
 from hub.registry.strategy import Strategy
 
-_WHILE_TERMINATING = ("delete", "deletecollection", "get", "list", "watch")
+_WHILE_TERMINATING = tuple(verb for verb in STANDARD_VERBS if verb != "create")
 
 
 class Compiled:
