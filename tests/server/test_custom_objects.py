@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from click.testing import CliRunner
 
 from hub.meta import Obj
 from tests.hubs import MERGE, InProcess, running_hub
@@ -18,6 +19,7 @@ from tests.server.widgets import (
     widget_definition,
     widgets,
 )
+from tools.restore import cli
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 UNCHECKED = (
@@ -375,3 +377,22 @@ async def test_kinds_and_objects_are_there_after_a_restart(tmp_path: Path) -> No
         assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
         bad = await hub.admin.call("POST", widgets(made, "default"), widget("b", "pink"))
         assert bad.status == 422
+
+
+async def test_kinds_and_objects_are_there_after_a_restore(tmp_path: Path) -> None:
+    store, key = f"file://{tmp_path}/bucket", tmp_path / "hub.key"
+    async with running_hub(tmp_path / "old", object_store=store, key_file=key) as hub:
+        made = await define(hub.admin, widget_definition())
+        kept = await hub.admin.create(widgets(made, "default"), widget("a"))
+    flags = ["--object-store", store, "--key-file", str(key), "--data-dir", str(tmp_path / "new")]
+    done = CliRunner().invoke(cli, ["restore", *flags])
+    assert done.exit_code == 0, done.output
+    async with running_hub(tmp_path / "new", object_store=store, key_file=key) as hub:
+        assert hub.start_kind == "restored"
+        assert await hub.admin.get(f"{widgets(made, 'default')}/a") == kept
+        found = await hub.admin.get(f"{DEFINITIONS}/widgets.demo.example.com")
+        assert found["metadata"]["uid"] == made["metadata"]["uid"]
+        scale = await hub.admin.patch(
+            f"{widgets(made, 'default')}/a/scale", {"spec": {"replicas": 2}}
+        )
+        assert scale["spec"] == {"replicas": 2}

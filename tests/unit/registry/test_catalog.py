@@ -1,9 +1,12 @@
 """The kinds a hub serves, and how they are found."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
+from hub.fleet.kinds import FLEET
+from hub.registry.builtin import BUILTIN
 from hub.registry.catalog import Catalog, version_priority
 from hub.registry.kind import SUBRESOURCE_VERBS, Kind, View
 from hub.registry.strategy import Strategy
@@ -83,3 +86,32 @@ def test_a_catalog_keeps_the_order_of_declaration() -> None:
     assert list(found) == kinds
     assert [served.kind.kind for served in found.in_version("g", "v1")] == ["b", "a", "c"]
     assert isinstance(kinds[0].strategy, Strategy)
+
+
+def test_a_kind_that_is_taken_out_leaves_the_others() -> None:
+    found = Catalog((*BUILTIN, *FLEET))
+    before = found.generation
+    found.drop("leases.coordination.k8s.io")
+    assert found.generation > before
+    assert found.find("coordination.k8s.io", "v1", "leases") is None
+    assert found.find_kind("coordination.k8s.io/v1", "Lease") is None
+    assert found.by_id("leases.coordination.k8s.io") is None
+    assert "coordination.k8s.io" not in found.group_versions()
+    assert found.find("", "v1", "secrets") is not None
+
+
+def test_a_kind_put_in_again_replaces_itself() -> None:
+    found = Catalog((*BUILTIN, *FLEET))
+    lease = found.by_id("leases.coordination.k8s.io")
+    assert lease is not None
+    found.put(replace(lease, short_names=("ls",)))
+    served = found.find("coordination.k8s.io", "v1", "leases")
+    assert served is not None
+    assert served.kind.short_names == ("ls",)
+    assert len(found.in_version("coordination.k8s.io", "v1")) == 1
+
+
+def test_to_take_out_what_is_not_there_changes_nothing() -> None:
+    found = Catalog(())
+    found.drop("widgets.example.com")
+    assert found.generation == 0
