@@ -37,10 +37,11 @@ def test_the_recorded_definition_is_valid() -> None:
             ("names", "listKind"),
             "Wid get",
             (
-                'spec.names.listKind: Invalid value: "Wid get": may have mixed case, but should otherwise'
-                " match: a DNS-1035 label must consist of lower case alphanumeric characters or '-',"
-                " start with an alphabetic character, and end with an alphanumeric character (e.g."
-                " 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+                'spec.names.listKind: Invalid value: "Wid get": may have mixed case, but should'
+                " otherwise match: a DNS-1035 label must consist of lower case alphanumeric"
+                " characters or '-', start with an alphabetic character, and end with an"
+                " alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation"
+                " is '[a-z]([-a-z0-9]*[a-z0-9])?')"
             ),
         ),
         (
