@@ -124,7 +124,7 @@ class Ask:
             self.request.body,
             accepts_protobuf=not kind.is_custom,
             faults=faults,
-            message=None if kind.is_custom else find_message(view.api_version, kind.kind),
+            message=None if view.prune else find_message(view.api_version, kind.kind),
         )
         fields.faults = faults
         return obj, fields

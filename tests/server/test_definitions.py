@@ -6,8 +6,9 @@ import pytest
 import pytest_asyncio
 
 from hub.meta import Obj
+from hub.meta.protobuf.envelope import encode_envelope
 from tests.hubs import InProcess
-from tests.server.support import TABLE, named
+from tests.server.support import PROTOBUF, TABLE, named
 from tests.server.widgets import (
     DEFINITIONS,
     condition,
@@ -377,6 +378,21 @@ async def test_the_cluster_manager_is_an_ordinary_kind(hub: InProcess) -> None:
     made = await hub.admin.create(base, named("cluster-manager", spec={"anything": 1}))
     assert made["spec"] == {"anything": 1}
     assert (await hub.admin.call("DELETE", f"{base}/cluster-manager")).status == 200
+
+
+async def test_a_definition_may_be_sent_as_protobuf(hub: InProcess, definition: Obj) -> None:
+    body = encode_envelope(definition)
+    answer = await hub.admin.call(
+        "POST", f"{DEFINITIONS}?fieldValidation=Strict", body, content_type=PROTOBUF
+    )
+    assert answer.status == 201, answer.body
+    made = answer.obj()
+    assert schema_of(made) == schema_of(definition)
+    await until(
+        hub.admin,
+        path_of(made),
+        lambda obj: condition(obj, "Established").get("status") == "True",
+    )
 
 
 async def test_definitions_print_as_a_table(hub: InProcess) -> None:

@@ -1,15 +1,17 @@
 """From protobuf messages to objects as Go's JSON encoder would print them.
 
 Owns values: what each field type looks like in JSON, which zero values are printed, and the limits.
-Unknown fields are skipped; null is never written. Times lose what Go's types cannot hold: ``Time``
-its nanoseconds, ``MicroTime`` those below a microsecond.
+A message that stands for one of two things in JSON (a schema or a list of them, a schema or a bool)
+becomes that. Unknown fields are skipped; null is never written. Times lose what Go's types cannot
+hold: ``Time`` its nanoseconds, ``MicroTime`` those below a microsecond.
 
 Invariant: any bytes give an object or a `WireError` with offset and field; at most `MAX_VALUES`
-values are made.
+values are made, `MAX_DEPTH` messages deep.
 """
 
 import base64
 import datetime as dt
+import struct
 
 from hub.meta import Obj
 from hub.meta.codec import json
@@ -23,7 +25,12 @@ from hub.meta.timestamp import format_micro_time, format_time
 MAX_VALUES = 200_000
 """Fields and map entries accepted in one body."""
 
+MAX_DEPTH = 100
+"""How deep messages may nest (schemas hold schemas)."""
+
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_WHOLE = 1e21
+"""From here on Go prints numbers with an exponent."""
 
 
 class Decoder:
@@ -32,6 +39,7 @@ class Decoder:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._left = MAX_VALUES
+        self._depth = 0
 
     def decode(self, spec: MessageSpec, start: int, end: int) -> Obj:
         """Return the message in ``data[start:end]``, keys as in the table. Raises WireError."""
@@ -40,6 +48,9 @@ class Decoder:
         return _printed(spec, values)
 
     def _read(self, spec: MessageSpec, start: int, end: int, values: Obj) -> None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise WireError(f"more than {MAX_DEPTH} messages deep", start)
         for field in wire.fields(self._data, start, end):
             self._spend(field.start)
             known = spec.by_number.get(field.number)
@@ -50,6 +61,7 @@ class Decoder:
             except WireError as e:
                 e.path = f"{known.name}.{e.path}" if e.path else known.name
                 raise
+        self._depth -= 1
 
     def _spend(self, offset: int) -> None:
         self._left -= 1
@@ -61,7 +73,8 @@ class Decoder:
         if is_number and spec.shape is Shape.LIST and field.wire_type == wire.BYTES:
             values.setdefault(spec.name, []).extend(self._packed(spec, field))
             return
-        wanted = wire.VARINT if is_number else wire.BYTES
+        is_double = spec.type == "double"
+        wanted = wire.VARINT if is_number else wire.FIXED64 if is_double else wire.BYTES
         if field.wire_type != wanted:
             raise WireError(f"wrong wire type {field.wire_type}", field.start)
         if spec.shape is Shape.MAP:
@@ -87,7 +100,7 @@ class Decoder:
 
     def _entry(self, spec: FieldSpec, field: Field) -> tuple[str, object]:
         key: str = ""
-        value: object = [] if spec.type == "strings" else ""
+        value: object = [] if spec.type == "strings" else {} if spec.type in MESSAGES else ""
         for part in wire.fields(self._data, field.start, field.end):
             self._spend(part.start)
             if part.number in {1, 2} and part.wire_type != wire.BYTES:
@@ -103,6 +116,8 @@ class Decoder:
             return self._text(field)
         if spec.type in INTEGERS:
             return _number(spec.type, field.value)
+        if spec.type == "double":
+            return _double(self._data[field.start : field.end])
         if spec.type == "bytes":
             return base64.b64encode(self._data[field.start : field.end]).decode()
         if spec.type in {"time", "microtime"}:
@@ -164,6 +179,23 @@ def _number(kind: str, value: int) -> int | bool:
     return wire.signed(value, 32 if kind == "int32" else 64)
 
 
+def _double(raw: bytes) -> int | float:
+    """Return the number as Go prints it: without a fraction when it has none."""
+    (value,) = struct.unpack("<d", raw)
+    number = float(value)
+    return int(number) if number.is_integer() and abs(number) < _WHOLE else number
+
+
+def _printed_below(spec: MessageSpec, values: Obj) -> object:
+    """Return the JSON form of a message inside another."""
+    printed = _printed(spec, values)
+    if spec.name == "JSONSchemaPropsOrArray":
+        return printed.get("schema", printed.get("jSONSchemas", []))
+    if spec.name == "JSONSchemaPropsOrBool":
+        return printed.get("schema", bool(printed.get("allows")))
+    return printed
+
+
 def _printed(spec: MessageSpec, values: Obj) -> Obj:
     """Return what Go prints: the table's order, zeros only where the table wants them, no null."""
     printed: Obj = {}
@@ -183,8 +215,10 @@ def _printed_field(field: FieldSpec, value: object) -> object:
     if below is None:
         return value
     if isinstance(value, list):
-        return [_printed(below, v) for v in value]
-    return _printed(below, value) if isinstance(value, dict) else value
+        return [_printed_below(below, v) for v in value]
+    if isinstance(value, dict) and field.shape is Shape.MAP:
+        return {key: _printed_below(below, v) for key, v in value.items()}
+    return _printed_below(below, value) if isinstance(value, dict) else value
 
 
 def _is_zero(value: object) -> bool:

@@ -7,14 +7,15 @@ fields by number, map entries sorted by key, plain values written even when zero
 import base64
 import binascii
 import datetime as dt
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from hub.meta import Obj
 from hub.meta.codec import json
 from hub.meta.protobuf.schema import INTEGERS, FieldSpec, MessageSpec, Presence, Shape
 from hub.meta.protobuf.tables import MESSAGES
-from hub.meta.protobuf.wire import bytes_field, varint_field
+from hub.meta.protobuf.wire import FIXED64, bytes_field, varint, varint_field
 from hub.meta.timestamp import parse_time
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -57,6 +58,9 @@ def _encode_field(field: FieldSpec, value: object, path: str) -> Iterator[bytes]
 
 
 def _encode_one(field: FieldSpec, value: object, path: str) -> bytes:
+    if field.type == "double":
+        number = _checked(float(value) if isinstance(value, int) else value, float, path)
+        return varint(field.number << 3 | FIXED64) + struct.pack("<d", number)
     if field.type in INTEGERS:
         return varint_field(field.number, _number(field.type, value, path))
     return bytes_field(field.number, _payload(field.type, value, path))
@@ -83,7 +87,25 @@ def _payload(kind: str, value: object, path: str) -> bytes:
         return b"".join(bytes_field(1, _text(item, path)) for item in items)
     if kind == "rawjson":
         return bytes_field(1, json.encode(value))
+    if kind in _UNIONS:
+        value = _UNIONS[kind](value)
     return encode_message(MESSAGES[kind], _checked(value, dict, path), f"{path}.")
+
+
+def _or_array(value: object) -> Obj:
+    return {"jSONSchemas": value} if isinstance(value, list) else {"schema": value}
+
+
+def _or_bool(value: object) -> Obj:
+    is_bool = isinstance(value, bool)
+    return {"allows": value} if is_bool else {"allows": True, "schema": value}
+
+
+_UNIONS: Mapping[str, Callable[[object], Obj]] = {
+    "JSONSchemaPropsOrArray": _or_array,
+    "JSONSchemaPropsOrBool": _or_bool,
+}
+"""Messages that are one of two things in JSON."""
 
 
 def _time(kind: str, value: object, path: str) -> bytes:

@@ -8,10 +8,10 @@ Owns the notation. A table is a name, a colon and its fields, in the order of th
     name=number[:type][presence]    type: a scalar (default string), a message, [repeated] or {map
     from string}
 
-Scalars: string, bytes (base64 in JSON), bool, int32, int64, time, microtime, rawjson (FieldsV1),
-strings (ExtraValue). Presence says what Go's types say: plain = a value with ``omitempty`` (zero is
-left out of the JSON, but written on the wire), ``!`` = always printed, ``?`` = a pointer (absent or
-present, zero included).
+Scalars: string, bytes (base64 in JSON), bool, int32, int64, double, time, microtime, rawjson
+(FieldsV1, apiextensions' JSON), strings (ExtraValue). Presence says what Go's types say: plain = a
+value with ``omitempty`` (zero is left out of the JSON, but written on the wire), ``!`` = always
+printed, ``?`` = a pointer (absent or present, zero included).
 """
 
 import enum
@@ -20,7 +20,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 SCALARS = frozenset(
-    {"string", "bytes", "bool", "int32", "int64", "time", "microtime", "rawjson", "strings"}
+    {
+        "string",
+        "bytes",
+        "bool",
+        "int32",
+        "int64",
+        "double",
+        "time",
+        "microtime",
+        "rawjson",
+        "strings",
+    }
 )
 INTEGERS = frozenset({"bool", "int32", "int64"})
 ZEROS: Mapping[str, str | int | bool] = {"string": "", "bool": False, "int32": 0, "int64": 0}
@@ -64,7 +75,7 @@ class MessageSpec:
     by_name: Mapping[str, FieldSpec]
 
 
-_FIELD = re.compile(r"(\w+)=(\d+)(?::([\[{]?)([\w.]+)[\]}]?)?([!?]?)")
+_FIELD = re.compile(r"([\w$-]+)=(\d+)(?::([\[{]?)([\w.]+)[\]}]?)?([!?]?)")
 _SHAPES = {"": Shape.ONE, "[": Shape.LIST, "{": Shape.MAP}
 
 

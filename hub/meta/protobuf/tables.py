@@ -108,7 +108,48 @@ ResourceRule: verbs=1:[string] apiGroups=2:[string] resources=3:[string] resourc
 NonResourceRule: verbs=1:[string] nonResourceURLs=2:[string]
 """
 
-MESSAGES = parse_tables(_META + _CORE + _GROUPS + _RBAC + _AUTHENTICATION + _AUTHORIZATION)
+_EXTENSIONS = """
+CustomResourceDefinition: metadata=1:ObjectMeta spec=2:CrdSpec status=3:CrdStatus
+CrdSpec: group=1! names=3:CrdNames scope=4! versions=7:[CrdVersion] conversion=9:CrdConversion?
+    preserveUnknownFields=10:bool
+CrdNames: plural=1! singular=2 shortNames=3:[string] kind=4! listKind=5 categories=6:[string]
+CrdVersion: name=1! served=2:bool! storage=3:bool! deprecated=7:bool deprecationWarning=8?
+    schema=4:CrdValidation? subresources=5:CrdSubresources? additionalPrinterColumns=6:[CrdColumn]
+    selectableFields=9:[CrdSelectable]
+CrdValidation: openAPIV3Schema=1:JSONSchemaProps?
+CrdSubresources: status=1:CrdStatusSubresource? scale=2:CrdScale?
+CrdStatusSubresource:
+CrdScale: specReplicasPath=1! statusReplicasPath=2! labelSelectorPath=3?
+CrdColumn: name=1! type=2! format=3 description=4 priority=5:int32 jsonPath=6!
+CrdSelectable: jsonPath=1!
+CrdConversion: strategy=1! webhook=2:CrdWebhook?
+CrdWebhook: clientConfig=2:CrdClientConfig? conversionReviewVersions=3:[string]
+CrdClientConfig: url=3? service=1:CrdService? caBundle=2:bytes
+CrdService: namespace=1! name=2! path=3? port=4:int32?
+CrdStatus: conditions=1:[CrdCondition] acceptedNames=2:CrdNames storedVersions=3:[string]
+CrdCondition: type=1! status=2! lastTransitionTime=3:time reason=4 message=5
+JSONSchemaProps: id=1 $schema=2 $ref=3? description=4 type=5 format=6 title=7 default=8:rawjson?
+    maximum=9:double? exclusiveMaximum=10:bool minimum=11:double? exclusiveMinimum=12:bool
+    maxLength=13:int64? minLength=14:int64? pattern=15 maxItems=16:int64? minItems=17:int64?
+    uniqueItems=18:bool multipleOf=19:double? enum=20:[rawjson] maxProperties=21:int64?
+    minProperties=22:int64? required=23:[string] items=24:JSONSchemaPropsOrArray?
+    allOf=25:[JSONSchemaProps] oneOf=26:[JSONSchemaProps] anyOf=27:[JSONSchemaProps]
+    not=28:JSONSchemaProps? properties=29:{JSONSchemaProps}
+    additionalProperties=30:JSONSchemaPropsOrBool? patternProperties=31:{JSONSchemaProps}
+    additionalItems=33:JSONSchemaPropsOrBool? definitions=34:{JSONSchemaProps}
+    externalDocs=35:ExternalDocumentation? example=36:rawjson? nullable=37:bool
+    x-kubernetes-preserve-unknown-fields=38:bool? x-kubernetes-embedded-resource=39:bool
+    x-kubernetes-int-or-string=40:bool x-kubernetes-list-map-keys=41:[string]
+    x-kubernetes-list-type=42? x-kubernetes-map-type=43? x-kubernetes-validations=44:[CelRule]
+JSONSchemaPropsOrArray: schema=1:JSONSchemaProps? jSONSchemas=2:[JSONSchemaProps]
+JSONSchemaPropsOrBool: allows=1:bool schema=2:JSONSchemaProps?
+ExternalDocumentation: description=1 url=2
+CelRule: rule=1! message=2 messageExpression=3 reason=4? fieldPath=5 optionalOldSelf=6:bool?
+"""
+
+MESSAGES = parse_tables(
+    _META + _CORE + _GROUPS + _RBAC + _AUTHENTICATION + _AUTHORIZATION + _EXTENSIONS
+)
 """Every message by its name here (not always the name in the API)."""
 
 _KINDS = {
@@ -116,6 +157,7 @@ _KINDS = {
     "coordination.k8s.io/v1": "Lease",
     "certificates.k8s.io/v1": "CertificateSigningRequest",
     "rbac.authorization.k8s.io/v1": "Role ClusterRole RoleBinding ClusterRoleBinding",
+    "apiextensions.k8s.io/v1": "CustomResourceDefinition",
     "authentication.k8s.io/v1": "TokenRequest TokenReview SelfSubjectReview",
     "authorization.k8s.io/v1": "SubjectAccessReview LocalSubjectAccessReview"
     " SelfSubjectAccessReview SelfSubjectRulesReview",

@@ -359,8 +359,10 @@ def test_a_table_with_a_mistake_is_refused() -> None:
             parse_tables(text)
 
 
-def test_the_tables_do_not_nest_in_themselves() -> None:
+def test_no_table_but_that_of_schemas_nests_in_itself() -> None:
     def height(name: str, above: tuple[str, ...]) -> int:
+        if name == "JSONSchemaProps":  # how deep these may nest is the decoder's to limit
+            return 1
         assert name not in above
         below = [f.type for f in MESSAGES[name].fields if f.type in MESSAGES]
         return 1 + max((height(b, (*above, name)) for b in below), default=0)
