@@ -74,6 +74,7 @@ class Definitions:
         self._own = frozenset(own)
         self._built_in = frozenset(each.id for each in catalog) - self._own
         self._live: dict[str, _Live] = {}
+        self._names: dict[str, tuple[str, Obj]] = {}
         self._emptying: set[str] = set()
         self._queue = Queue()
         engine.watches.listen(kind, self._changed)
@@ -86,7 +87,11 @@ class Definitions:
     def _changed(self, event: Event) -> None:
         if event.change.op is Op.DELETE:
             self._leave(event.name)
-            self._queue_group(event.name.partition(".")[2])
+            group, _ = self._names.pop(event.name, ("", {}))
+            # who waited for one of its names may have it now
+            for name, (other, _) in self._names.items():
+                if other == group:
+                    self._queue.add(name)
             return
         self._follow(event.obj)
         self._queue.add(event.name)
@@ -98,6 +103,8 @@ class Definitions:
     def _follow(self, definition: Obj) -> None:
         """Serve an established definition as it is now."""
         name = str(meta_of(definition)["name"])
+        accepted = (definition.get("status") or {}).get("acceptedNames") or {}
+        self._names[name] = (str(definition["spec"]["group"]), accepted)
         if is_true(definition, "Established") and self._may_serve(name):
             self._serve(name, definition)
 
@@ -108,7 +115,11 @@ class Definitions:
         fresh, live = _live(definition), self._live.get(name)
         if live == fresh:
             return
-        custom = custom_kind(definition)
+        try:
+            custom = custom_kind(definition)
+        except (KeyError, TypeError, ValueError):  # stored by a hub that checked less: others go on
+            _log.exception("kind_not_served", resource=name)
+            return
         self._catalog.put(custom.kind, custom.served)
         self._live[name] = fresh
         if live is not None and live.form != fresh.form:
@@ -122,12 +133,6 @@ class Definitions:
         self._catalog.drop(name)
         self._engine.watches.close_kind(name)
         _log.info("kind_gone", resource=name)
-
-    def _queue_group(self, group: str) -> None:
-        """Look again at definitions that may have waited for a name."""
-        for definition in self._engine.each(self._kind):
-            if definition["spec"]["group"] == group:
-                self._queue.add(str(meta_of(definition)["name"]))
 
     def schema_of(self, served: Served) -> Obj | None:
         """Return the schema of a custom kind in a version, as its definition has it."""
@@ -166,8 +171,10 @@ class Definitions:
     async def _accept(self, name: str, definition: Obj) -> None:
         naming = self._naming(name, definition)
         now = format_time(self._engine.clock.now())
-        wanted = copy.deepcopy(definition)
+        wanted = {**definition, "status": copy.deepcopy(definition.get("status") or {})}
         note_names(wanted, naming, now)
+        # nobody else gets them while this is being written
+        self._names[name] = (str(definition["spec"]["group"]), naming.accepted)
         if is_true(wanted, "Established") and self._may_serve(name):
             self._serve(name, wanted)
         if wanted["status"] != definition.get("status"):
@@ -178,12 +185,11 @@ class Definitions:
     def _naming(self, name: str, definition: Obj) -> Naming:
         if name in self._built_in:
             return Naming({"plural": "", "kind": ""}, _BUILT_IN)
-        others = [
-            (other.get("status") or {}).get("acceptedNames") or {}
-            for other in self._engine.each(self._kind)
-            if other["spec"]["group"] == definition["spec"]["group"]
-            and meta_of(other)["name"] != name
-        ]
+        others = (
+            accepted
+            for other, (group, accepted) in self._names.items()
+            if group == definition["spec"]["group"] and other != name
+        )
         return accept_names(definition, others)
 
     # ---------------------------------------------------------------- cleaning up

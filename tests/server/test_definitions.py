@@ -404,3 +404,22 @@ async def test_many_definitions_at_once_are_all_established(hub: InProcess, name
     definitions = [widget_definition(f"{name}-{n}.example.com") for n in range(8)]
     made = await asyncio.gather(*(define(hub.admin, d) for d in definitions))
     assert [condition(d, "Established")["status"] for d in made] == ["True"] * 8
+
+
+async def test_of_two_definitions_made_at_once_one_gets_the_kind(
+    hub: InProcess, definition: Obj
+) -> None:
+    group = definition["spec"]["group"]
+    rivals = []
+    for plural in ("firsts", "seconds", "thirds"):
+        rival = widget_definition(group)
+        rival["metadata"]["name"] = f"{plural}.{group}"
+        rival["spec"]["names"] = {"plural": plural, "singular": plural[:-1], "kind": "Widget"}
+        rivals.append(rival)
+    await asyncio.gather(*(hub.admin.create(DEFINITIONS, r) for r in rivals))
+    found = [
+        await until(hub.admin, path_of(r), lambda obj: bool(condition(obj, "Established")))
+        for r in rivals
+    ]
+    states = sorted(condition(obj, "Established")["status"] for obj in found)
+    assert states == ["False", "False", "True"]
