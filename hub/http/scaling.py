@@ -2,14 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from hub.http.negotiate import JSON, Form, choose_form
+from hub.http.negotiate import choose_form
+from hub.http.render import Renderer
 from hub.meta import Obj
 from hub.meta.body import decode_body
-from hub.meta.codec.json import decode, encode
-from hub.meta.errors import not_acceptable, not_found
+from hub.meta.codec.json import decode
+from hub.meta.errors import not_found
 from hub.meta.patch import parse_patch
 from hub.registry.engine import Engine
-from hub.registry.scale import change_scale, scale_of
+from hub.registry.kind import Served, View
+from hub.registry.scale import GROUP, VERSION, change_scale, scale_of
 
 if TYPE_CHECKING:
     from hub.http.verbs import Ask
@@ -17,16 +19,17 @@ if TYPE_CHECKING:
 
 def get_scale(engine: Engine, ask: "Ask") -> None:
     """Answer a GET."""
-    _check_form(ask)
+    renderer = _renderer(ask)
     stored = engine.find(ask.served.kind, ask.info.name, ask.namespace)
     if stored is None:
         raise not_found(ask.served.resource, ask.info.name)
-    _send(ask, scale_of(ask.served, decode(engine.store.read(stored))))
+    scale = scale_of(ask.served, decode(engine.store.read(stored)))
+    ask.reply.send(200, renderer.one(scale) + b"\n")
 
 
 async def set_scale(engine: Engine, ask: "Ask") -> None:
     """Answer a PUT or PATCH."""
-    _check_form(ask)
+    renderer = _renderer(ask)
     content_type, body = ask.request.headers.get("content-type"), ask.request.body
     if ask.info.verb == "patch":
         change = parse_patch(content_type, body, None)
@@ -44,13 +47,11 @@ async def set_scale(engine: Engine, ask: "Ask") -> None:
         namespace=ask.namespace,
         call=ask.call(fields=ask.fields()),
     )
-    _send(ask, scale_of(ask.served, obj))
+    ask.reply.send(200, renderer.one(scale_of(ask.served, obj)) + b"\n")
 
 
-def _check_form(ask: "Ask") -> None:
-    if choose_form(ask.request.headers.get("accept"), is_list=False) is not Form.OBJECT:
-        raise not_acceptable([JSON])
-
-
-def _send(ask: "Ask", scale: Obj) -> None:
-    ask.reply.send(200, encode(scale) + b"\n")
+def _renderer(ask: "Ask") -> Renderer:
+    """Return how a Scale is to be written; as a Table it has a name and an age."""
+    form = choose_form(ask.request.headers.get("accept"), is_list=False)
+    served = Served(ask.served.kind, View(GROUP, VERSION))
+    return Renderer(served, form, ask.info.query.get("includeObject", ""), ask.clock)

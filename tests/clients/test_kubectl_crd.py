@@ -120,6 +120,8 @@ async def _is_scaled(k: Kubectl) -> None:
     assert (await k.ok("patch", "widget", "w1", *patch)).out == "scale.autoscaling/w1 patched\n"
     shown = await k.ok("get", "widget", "w1", "--subresource=scale", "-o", "yaml", "-n", "tour")
     assert shown.out.startswith("apiVersion: autoscaling/v1\nkind: Scale\nmetadata:\n")
+    plain = await k.ok("get", "widget", "w1", "--subresource=scale", "-n", "tour")
+    assert [row[0] for row in plain.rows()] == ["NAME", "w1"]
     assert shown.out.endswith("spec:\n  replicas: 3\nstatus:\n  replicas: 0\n")
 
 
