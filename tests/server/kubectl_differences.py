@@ -53,6 +53,10 @@ _NEWER = (
     " server: not read here."
 )
 _GET = "A read at a revision, which the API server takes too, but does not name in its document."
+_MANAGER = (
+    "Every hub of ours defines ClusterManager, by which tools tell a hub from another cluster; the"
+    " recorded one had no operator."
+)
 _SCHEMA = (
     "Our schemas say which fields are always there, and the merge keys that strategic merge patches"
     " go by; the API server's name fewer."
@@ -108,6 +112,15 @@ KUBECTL_DIFFERENCES: tuple[Difference, ...] = (
     Difference("* GET /openapi/v3/*", "lacks", "/paths/*/query/shardSelector", _NEWER),
     Difference("* GET /openapi/v3/*", "lacks", "/paths/*/query/ignoreStoreRead*", _NEWER),
     Difference("* GET /openapi/v3/*", "adds", "/paths/*/get/query/resourceVersion", _GET),
+    Difference(
+        "* GET /apis",
+        "adds",
+        "/operator.open-cluster-management.io~1v1 clustermanagers/*",
+        _MANAGER,
+    ),
+    Difference(
+        "* GET /openapi/v3", "adds", "/apis~1operator.open-cluster-management.io~1v1", _MANAGER
+    ),
     *(
         Difference("* GET /openapi/v3/*", "adds", f"/paths/*/delete/query/{name}", _MANY)
         for name in (
@@ -149,7 +162,8 @@ Left out, by rule:
 - server-side apply (a later issue): apply patches, and the patches of managedFields that belong to
   them. What they left behind is written by an administrator, from their answers, so that what
   follows can be compared.
-- CRDs: CustomResourceDefinitions, and the objects of the one that the tour makes.
+- CRDs: CustomResourceDefinitions, and the objects of the one that the tour makes. The real kubectl
+  goes through that part of the tour in `tests/clients/test_kubectl_crd.py`.
 
 A kind that this hub does not serve (and `/openapi/v2`) must be answered with 404 and a Status that
 says "the server could not find the requested resource", as kubectl prints it. (API servers of this

@@ -72,7 +72,18 @@ FIELDS: dict[str, Shape] = {
         "observedGeneration": int,
     },
 }
-_REQUIRED = {"": ("spec",), "spec": ("group", "names", "scope", "versions")}
+_REQUIRED = {
+    "": ("spec",),
+    "spec": ("group", "names", "scope", "versions"),
+    "spec.names": ("kind", "plural"),
+    "spec.versions[]": ("name", "served", "storage"),
+    "spec.versions[].additionalPrinterColumns[]": ("jsonPath", "name", "type"),
+    "spec.versions[].selectableFields[]": ("jsonPath",),
+    "spec.versions[].subresources.scale": ("specReplicasPath", "statusReplicasPath"),
+    "spec.conversion": ("strategy",),
+    "status.acceptedNames": ("kind", "plural"),
+    "status.conditions[]": ("status", "type"),
+}
 _ROOT = frozenset({"apiVersion", "kind"})
 _KEYWORDS = frozenset(
     {
