@@ -2,6 +2,7 @@
 
 import json
 import re
+import uuid
 from pathlib import Path
 
 import pytest
@@ -126,10 +127,11 @@ async def _is_scaled(k: Kubectl) -> None:
 
 
 async def test_a_kind_shows_among_the_resources(k: Kubectl, hub: InProcess) -> None:
-    await define(hub.admin, widget_definition("shown.example.com"))
-    found = await k.ok("api-resources", "--api-group=shown.example.com")
+    group = f"shown-{uuid.uuid4().hex[:8]}.example.com"
+    await define(hub.admin, widget_definition(group))
+    found = await k.ok("api-resources", f"--api-group={group}")
     assert re.split(r"\s+", found.out.splitlines()[1].strip()) == [
-        *("widgets", "wd", "shown.example.com/v1", "true", "Widget")
+        *("widgets", "wd", f"{group}/v1", "true", "Widget")
     ]
 
 
@@ -143,7 +145,7 @@ async def test_definitions_are_listed_with_the_time_of_their_creation(k: Kubectl
 
 
 async def test_an_applied_definition_is_configured(k: Kubectl) -> None:
-    definition = widget_definition("applied.example.com")
+    definition = widget_definition(f"applied-{uuid.uuid4().hex[:8]}.example.com")
     name = f"crd/{definition['metadata']['name']}"
     await k.ok("apply", "-f", "-", stdin=text(definition))
     await k.ok("wait", "--for=condition=Established", name, "--timeout=10s")
