@@ -72,7 +72,7 @@ class Definitions:
     ) -> None:
         self._engine, self._catalog, self._kind, self._hold_s = engine, catalog, kind, hold_s
         self._own = frozenset(own)
-        self._built_in = frozenset(each.id for each in catalog) - self._own
+        self._built_in = _names(catalog) - self._own
         self._live: dict[str, _Live] = {}
         self._names: dict[str, tuple[str, Obj]] = {}
         self._emptying: set[str] = set()
@@ -249,6 +249,11 @@ class Definitions:
 
 
 _IN_PROGRESS = "CustomResource deletion is in progress"
+
+
+def _names(catalog: Catalog) -> frozenset[str]:
+    """Return what definitions of the kinds would be named, in every group they are served in."""
+    return frozenset(f"{kind.plural}.{view.group}" for kind in catalog for view in kind.views)
 
 
 def _live(definition: Obj) -> _Live:

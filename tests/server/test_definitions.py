@@ -213,6 +213,22 @@ async def test_a_name_of_a_built_in_kind_is_not_accepted(hub: InProcess, name: s
     assert (await hub.admin.get(f"{leases}/{name}"))["spec"]["holderIdentity"] == "a"
 
 
+async def test_nor_is_one_of_a_second_group_in_which_it_is_served(hub: InProcess) -> None:
+    taken = widget_definition("events.k8s.io")
+    taken["metadata"] = {
+        "name": "events.events.k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+    }
+    taken["spec"]["names"] = {"plural": "events", "kind": "Event"}
+    await hub.admin.create(DEFINITIONS, taken)
+    path = path_of(taken)
+    waiting = await until(hub.admin, path, lambda obj: bool(condition(obj, "Established")))
+    assert condition(waiting, "Established")["status"] == "False"
+    await hub.admin.call("DELETE", path)
+    await until_gone(hub.admin, path)
+    assert (await hub.admin.get("/apis/events.k8s.io/v1/events"))["kind"] == "EventList"
+
+
 async def test_what_a_definition_lacks_is_told(hub: InProcess, definition: Obj) -> None:
     definition["metadata"]["name"] = "gadgets.example.com"
     assert await refusal(hub, definition) == [
