@@ -48,6 +48,11 @@ def faults(data: bytes, message: MessageSpec | None = None) -> list[str]:
     return list(found)[:MAX_FAULTS]
 
 
+def unknown_field(path: str) -> str:
+    """Return how a strict decoder tells of a field that a kind does not have."""
+    return f'unknown field "{path}"'
+
+
 def patch_faults(data: bytes, *, is_json_patch: bool) -> list[str]:
     """Return what a strict decoder says of a patch that can be read."""
     value = decode_value(data)
@@ -55,7 +60,7 @@ def patch_faults(data: bytes, *, is_json_patch: bool) -> list[str]:
     if not is_json_patch:
         return found
     unknown = [
-        f'unknown field "[{at}].{name}"'
+        unknown_field(f"[{at}].{name}")
         for at, operation in enumerate(value if isinstance(value, list) else ())
         if isinstance(operation, dict)
         for name in operation
@@ -73,7 +78,7 @@ def _walk(
             at = f"{path}.{name}" if path else name
             is_type_meta = not path and name in TYPE_META
             if message is not None and name not in message.by_name and not is_type_meta:
-                found.setdefault(f'unknown field "{at}"')
+                found.setdefault(unknown_field(at))
                 continue
             if name in seen:
                 found.setdefault(f'duplicate field "{at}"')

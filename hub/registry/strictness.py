@@ -5,13 +5,14 @@ have (k8s.io/apiserver/pkg/endpoints/handlers, create.go, update.go and patch.go
 dropped in any case, and told of in Warning headers or in a refusal.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hub.meta import Obj
 from hub.meta.causes import invalid_value, not_supported
 from hub.meta.codec.json import encode
 from hub.meta.codec.yaml import FAULTS_HEAD
+from hub.meta.duplicates import unknown_field
 from hub.meta.errors import ApiError, bad_request, invalid
 from hub.meta.knownfields import prune
 from hub.meta.protobuf.tables import find_message
@@ -75,14 +76,19 @@ class Strictness:
         known, unknown = known_fields(served, obj)
         if self.directive == IGNORE or not (unknown or self.faults):
             return known
-        texts = list(dict.fromkeys([*self.faults, *(f'unknown field "{at}"' for at in unknown)]))
+        texts = list(dict.fromkeys([*self.faults, *(unknown_field(at) for at in unknown)]))
         if self.directive == STRICT:
-            raise refusal(served, obj, f"strict decoding error: {', '.join(texts)}")
+            raise refusal(served, obj, strict_message(texts))
         for text in texts:
             # what the YAML reader found is one error of several lines
             for line in text.removeprefix(FAULTS_HEAD).split("\n"):
                 self.warn(line.strip())
         return known
+
+
+def strict_message(faults: Iterable[str]) -> str:
+    """Return what a strict refusal says of what was found."""
+    return f"strict decoding error: {', '.join(faults)}"
 
 
 def _refuse_body(served: Served, _obj: Obj, problem: str) -> ApiError:

@@ -10,11 +10,9 @@ business. Arguments are never changed: what stays as it is, is shared.
 >>> obj = {"kind": "T", "metadata": {"name": "a"}, "spec": {"x": 1}}
 >>> prune(obj, schema)
 ({'kind': 'T', 'metadata': {'name': 'a'}, 'spec': {}}, ['spec.x'])
->>> strict_message(["spec.x"])
-'strict decoding error: unknown field "spec.x"'
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from hub.meta import Obj
@@ -38,16 +36,6 @@ def prune(obj: Obj, schema: Schema, *, is_root: bool = True) -> tuple[Obj, list[
     own = metadata.unknown(obj.get("metadata"), "metadata") if is_root else ()
     below = _unknown(obj, schema, "", is_embedded=is_root)
     return pruned, [*own, *sorted(below), *sorted(_unknown_metadata(obj, schema, ""))]
-
-
-def strict_message(paths: Iterable[str]) -> str:
-    """Return the message of the 400 that ``fieldValidation=Strict`` answers."""
-    return "strict decoding error: " + ", ".join(warnings(paths))
-
-
-def warnings(paths: Iterable[str]) -> list[str]:
-    """Return the texts of the Warning headers that ``fieldValidation=Warn`` adds."""
-    return [f'unknown field "{path}"' for path in paths]
 
 
 def _value(value: Any, schema: Schema | None, *, is_embedded: bool) -> Any:
