@@ -6,6 +6,7 @@ did not take. Everything else that waits is in the codec. States go one way: HAN
 socket is a lost peer, never an exception.
 """
 
+import abc
 import enum
 import socket
 import ssl
@@ -40,7 +41,7 @@ def tune_socket(sock: socket.socket) -> None:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _KEEPALIVE_PROBES)
 
 
-class Link:
+class Link(abc.ABC):
     """The base of a connection.
 
     Subclasses fill the four hooks `_opened`, `_received`, `_flushed` and `_ended`.
@@ -67,9 +68,8 @@ class Link:
         self.state = LinkState.HANDSHAKE
         self.codec: Codec | None = None
         self.active_at_s = poller.now_s  # when the peer last sent anything
-        self.written_at_s = (
-            poller.now_s
-        )  # when the socket last took, or was first offered, anything
+        # when the socket last took, or was first offered, anything
+        self.written_at_s = poller.now_s
         self._sock = sock
         self._fd = sock.fileno()
         self._out = b""
@@ -78,21 +78,21 @@ class Link:
 
     # -- hooks
 
+    @abc.abstractmethod
     def _opened(self, alpn: str | None) -> Codec | None:
         """Return the codec for `alpn`, the handshake being done; None after `cut`."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _received(self, events: Sequence[Event]) -> None:
         """Act on what the peer did."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _flushed(self) -> None:
         """Bytes have left the codec."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _ended(self, reason: str) -> None:
         """Learn that the socket is closed; called once."""
-        raise NotImplementedError
 
     # -- what the poller and the owner call
 

@@ -4,7 +4,6 @@ Turns stored JSON documents into response bytes. A whole object in its storage v
 undecoded.
 """
 
-import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -95,9 +94,8 @@ class Renderer:
         """Return one stored document as an item of such a list: whole, a row, or metadata."""
         if self.form is not Form.TABLE:
             return self.document(stored)
-        shown, now = self.view(decode(stored)), self._clock.now()
-        cells = [printer.cell(shown, now) for printer in self._printers()]
-        (row,) = render_table(None, [(cells, shown)], include=self.include, metadata={})["rows"]
+        rows = self._cells([self.view(decode(stored))])
+        (row,) = render_table(None, rows, include=self.include, metadata={})["rows"]
         return encode(row)
 
     def variant(self) -> Variant:
@@ -125,11 +123,12 @@ class Renderer:
         return self.served.view.printers or _DEFAULT_PRINTERS
 
     def _table(self, objects: Sequence[Obj], meta: Obj) -> Obj:
-        now: dt.datetime = self._clock.now()
-        printers = self._printers()
-        rows = [([p.cell(obj, now) for p in printers], obj) for obj in objects]
-        columns = [p.column for p in printers]
-        return render_table(columns, rows, include=self.include, metadata=meta)
+        columns = [p.column for p in self._printers()]
+        return render_table(columns, self._cells(objects), include=self.include, metadata=meta)
+
+    def _cells(self, objects: Sequence[Obj]) -> list[tuple[list[object], Obj]]:
+        now, printers = self._clock.now(), self._printers()
+        return [([p.cell(obj, now) for p in printers], obj) for obj in objects]
 
 
 _PARTIAL: Obj = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}

@@ -114,16 +114,6 @@ class Reply:
         return found
 
 
-def slices(body: bytes) -> Iterator[bytes]:
-    """Yield a whole body in the pieces that `Reply.pour` takes; at least one."""
-    if len(body) <= SLICE_BYTES:
-        yield body
-        return
-    view = memoryview(body)
-    for at in range(0, len(body), SLICE_BYTES):
-        yield bytes(view[at : at + SLICE_BYTES])
-
-
 def _chain(first: bytes, second: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
     yield first
     yield second

@@ -46,7 +46,6 @@ class LabelSelector:
         return ",".join(str(r) for r in self.requirements)
 
 
-EVERYTHING = LabelSelector()
 NOTHING = LabelSelector((Requirement("", Operator.IN),))
 
 

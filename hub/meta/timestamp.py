@@ -44,10 +44,6 @@ def parse_time(text: str) -> dt.datetime:
         raise ValueError(f"time {text!r} does not exist: {e}") from e
 
 
-parse_micro_time = parse_time
-"""Alias: Kubernetes reads both forms with the same grammar."""
-
-
 def human_duration(seconds: float) -> str:
     """Return an age as kubectl prints it: two or three significant figures.
 

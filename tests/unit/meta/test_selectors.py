@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from hub.meta.errors import ApiError
 from hub.meta.selectors import (
-    EVERYTHING,
     NOTHING,
     FieldRequirement,
+    LabelSelector,
     parse_field_selector,
     parse_label_selector,
     structured_label_selector,
@@ -173,7 +173,7 @@ def test_an_absent_structured_selector_selects_nothing_and_an_empty_one_everythi
     assert structured_label_selector(None) is NOTHING
     assert not NOTHING.matches({})
     assert not NOTHING.is_empty
-    assert structured_label_selector({}) == EVERYTHING
+    assert structured_label_selector({}) == LabelSelector()
     assert structured_label_selector({"matchLabels": None, "matchExpressions": None}).is_empty
 
 
