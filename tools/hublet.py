@@ -9,25 +9,20 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 import click
 import uvloop
 from click.core import ParameterSource
 
-from hub.auth.errors import AuthError
 from hub.clock import SystemClock
 from hub.config import Config, ConfigError
 from hub.server import Started, run_hub
-from hub.store import StoreError
-from snapshot.errors import Fenced, SnapshotError
 from tools.demo import demo
+from tools.failures import EXIT_CONFIG, KNOWN, explain, fail
 from tools.logs import configure_logs
-from tools.refusals import explain_os_error
 from tools.settings import Effective, add_settings, resolve
 from tools.simulate.cli import simulate
-
-EXIT_OS, EXIT_CONFIG, EXIT_STORE, EXIT_FENCED = 1, 2, 11, 75
+from tools.store import store
 
 
 @click.group(context_settings={"show_default": True, "help_option_names": ["-h", "--help"]})
@@ -44,8 +39,8 @@ def serve(context: click.Context, /, **_flags: object) -> None:
     configure_logs(config.log_level)
     try:
         uvloop.run(_serve(config))
-    except (BaseExceptionGroup, SnapshotError, StoreError, AuthError, OSError) as error:
-        _explain(_first(error), config)
+    except KNOWN as error:
+        explain(error, _places(config), address=config.listen)
 
 
 @main.group("config")
@@ -73,20 +68,7 @@ def _resolve(context: click.Context) -> Effective:
     except ConfigError as error:
         for problem in error.problems[:-1]:
             click.echo(f"error: {problem}", err=True)
-        _fail(EXIT_CONFIG, error.problems[-1])
-
-
-def _explain(error: BaseException, config: Config) -> None:
-    """End with the exit code of a known failure; anything else is a bug and shows its traceback."""
-    if isinstance(error, Fenced):
-        _fail(EXIT_FENCED, str(error), error.hint)
-    if isinstance(error, SnapshotError):
-        _fail(error.exit_code, str(error), error.hint)
-    if isinstance(error, StoreError | AuthError):
-        _fail(EXIT_STORE, str(error))
-    if isinstance(error, OSError):
-        _fail(EXIT_OS, *explain_os_error(error, _places(config), address=config.listen))
-    raise error
+        fail(EXIT_CONFIG, error.problems[-1])
 
 
 def _places(config: Config) -> dict[str, Path]:
@@ -118,24 +100,11 @@ def _greet(started: Started) -> None:
     sys.stdout.flush()
 
 
-def _first(error: BaseException) -> BaseException:
-    """Return the failure that ended a task group, the innermost of the first."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-def _fail(code: int, message: str, hint: str = "") -> NoReturn:
-    click.echo(f"error: {message}", err=True)
-    if hint:
-        click.echo(f"hint: {hint}", err=True)
-    sys.exit(code)
-
-
 add_settings(serve)
 add_settings(show)
 main.add_command(simulate)
 main.add_command(demo)
+main.add_command(store)
 
 if __name__ == "__main__":
     main()

@@ -38,6 +38,7 @@ from hub.store.export import DeltaExport, FullExport
 from hub.store.hubkey import HubKey, create_hub_key, load_hub_key
 from hub.store.index import decode_index, encode_index
 from hub.store.key import decode_key, encode_key, prefix, stored_key
+from hub.store.maintenance import Compaction, Report, compact_store, verify_store
 from hub.store.state_hash import term
 from hub.store.stats import Stats
 from hub.store.store import Store
@@ -47,6 +48,7 @@ __all__ = [
     "Change",
     "Closed",
     "Compacted",
+    "Compaction",
     "Conflict",
     "Corrupt",
     "DeltaExport",
@@ -68,6 +70,7 @@ __all__ = [
     "Page",
     "Position",
     "Record",
+    "Report",
     "Revision",
     "Stats",
     "Store",
@@ -75,6 +78,7 @@ __all__ = [
     "Stored",
     "Write",
     "build_store",
+    "compact_store",
     "create_hub_key",
     "decode_index",
     "decode_key",
@@ -86,4 +90,5 @@ __all__ = [
     "revision_of",
     "stored_key",
     "term",
+    "verify_store",
 ]

@@ -5,7 +5,6 @@ renamed into place: a directory has a complete data file or none. Nothing is tru
 and the count are computed again from the records and must be those of the position.
 """
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
@@ -16,17 +15,9 @@ import lmdb
 from hub.store import state_hash
 from hub.store.api import Position, Record, Revision
 from hub.store.dictionary import BUILTIN, builtin_dictionary, encode_dictionary
-from hub.store.directory import (
-    BUILD_DIRECTORY,
-    DATA_FILE,
-    DirectoryLock,
-    discard_lock_file,
-    has_store,
-    mark_file,
-    prepare,
-)
+from hub.store.directory import DirectoryLock, has_store, prepare, replacing
 from hub.store.errors import Corrupt
-from hub.store.hubkey import HubKey, new_data_keys, sync_directory, unwrap_data_keys, wrap_data_keys
+from hub.store.hubkey import HubKey, new_data_keys, unwrap_data_keys, wrap_data_keys
 from hub.store.key import stored_key
 from hub.store.lmdb_env import (
     FORMAT,
@@ -118,10 +109,7 @@ def create_store(
 @contextmanager
 def _building(path: Path, *, map_bytes: int) -> Iterator[Environment]:
     """Yield an environment that becomes the directory's data file when the block succeeds."""
-    aside = path / BUILD_DIRECTORY
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(mode=0o700)
-    try:
+    with replacing(path) as aside:
         env = Environment(aside, map_bytes=map_bytes, durable=False)
         try:
             yield env
@@ -130,12 +118,6 @@ def _building(path: Path, *, map_bytes: int) -> Iterator[Environment]:
             raise full(error) from error
         finally:
             env.close()
-        (aside / DATA_FILE).rename(path / DATA_FILE)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-    discard_lock_file(path)
-    mark_file(path)
-    sync_directory(path)
 
 
 def _write_meta(

@@ -15,13 +15,16 @@ copy from the original.
 
 import fcntl
 import os
+import shutil
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import lmdb.verify
 
 from hub.store.errors import Corrupt, Locked
-from hub.store.hubkey import sync_directory
+from hub.store.hubkey import sync_directory, sync_file
 
 DATA_FILE = "data.mdb"
 LOCK_FILE = "lock.mdb"
@@ -85,6 +88,27 @@ def check_file(path: Path) -> bool:
     return is_marked
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield an empty directory; the data file made in it becomes the one of `path`, durably.
+
+    Nothing of the present file is touched when the block fails.
+    """
+    aside = path / BUILD_DIRECTORY
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(mode=0o700)
+    try:
+        yield aside
+        made = aside / DATA_FILE
+        sync_file(made)
+        made.rename(path / DATA_FILE)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    discard_lock_file(path)
+    mark_file(path)
+    sync_directory(path)
+
+
 def mark_file(path: Path) -> None:
     """Record that the data file has passed its checks."""
     mark = path / MARK_FILE
@@ -98,6 +122,13 @@ def mark_file(path: Path) -> None:
         os.fsync(file.fileno())
     temporary.rename(mark)
     sync_directory(path)
+
+
+def check_pages(path: Path) -> None:
+    """Walk the data file page by page, marked or not. Raises Corrupt for a foreign or torn file."""
+    file = path / DATA_FILE
+    _read_meta(file)
+    _walk(file)
 
 
 def discard_lock_file(path: Path) -> None:

@@ -21,6 +21,7 @@ from hub.store.lmdb_env import (
     Environment,
     Txn,
     read_dictionaries,
+    read_keyed,
     read_marks,
     read_name,
     read_position,
@@ -83,11 +84,15 @@ def export_full(env: Environment) -> FullExport:
 
 
 def export_delta(env: Environment, after: Revision) -> DeltaExport:
-    """Return what changed since `after`; raises Compacted or FutureRevision."""
+    """Return what changed since `after`; raises Compacted or FutureRevision.
+
+    Compacted too when a data key has been added since: a delta brings no keys along.
+    """
     with env.read() as txn:
         position, log_after = read_position(txn, env), read_marks(txn, env).log_after
-        if after < log_after:
-            raise Compacted(asked=after, oldest=log_after)
+        oldest = max(log_after, read_keyed(txn, env))
+        if after < oldest:
+            raise Compacted(asked=after, oldest=oldest)
         if after > position.revision:
             raise FutureRevision(asked=after, current=position.revision)
         last: dict[Key, Revision] = {}

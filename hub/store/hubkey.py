@@ -13,18 +13,19 @@ import base64
 import binascii
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from hub.store.errors import Corrupt, KeyMismatch
+from hub.store.errors import Corrupt, KeyMismatch, StoreError
 
 PREFIX = "hublet-key-1:"
 KEY_BYTES = 32
 NONCE_BYTES = 12
+MOST_DATA_KEYS = 255
 
 _VERSION = b"\x01"
 _RING_AAD = b"hublet data keys 1"
@@ -108,6 +109,23 @@ def create_hub_key(
     return HubKey(secret, path)
 
 
+def add_data_key(
+    ring: DataKeys, token: Callable[[int], bytes], *, keep: Container[int]
+) -> DataKeys:
+    """Return the ring with a fresh key that seals from now on, and of the others those in `keep`.
+
+    Raises StoreError when the numbers are used up.
+    """
+    number = ring.current + 1
+    if number > MOST_DATA_KEYS:
+        raise StoreError(
+            f"this store has had {MOST_DATA_KEYS} data keys, and there are no more numbers: "
+            "the keys it has go on"
+        )
+    kept = {each: key for each, key in ring.keys.items() if each in keep}
+    return DataKeys({**kept, number: token(KEY_BYTES)})
+
+
 def new_data_keys(token: Callable[[int], bytes]) -> DataKeys:
     """Return a ring with one fresh key."""
     return DataKeys({1: token(KEY_BYTES)})
@@ -142,7 +160,16 @@ def unwrap_data_keys(wrapped: bytes, hub_key: HubKey) -> DataKeys:
 
 def sync_directory(path: Path) -> None:
     """Make the directory's entries durable."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    _sync(path, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def sync_file(path: Path) -> None:
+    """Make a file's bytes durable."""
+    _sync(path, os.O_RDONLY)
+
+
+def _sync(path: Path, flags: int) -> None:
+    handle = os.open(path, flags)
     try:
         os.fsync(handle)
     finally:

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 else:
     Txn, Database = lmdb.Transaction, object  # at run time the engine's types take no parameters
 
-FORMAT = b"hublet-store-1"
+FORMAT = b"hublet-store-2"
+OLDER_FORMATS = frozenset({b"hublet-store-1"})
+"""What is read as well, and becomes `FORMAT` when it is opened for writing."""
 MAP_BYTES = 16 << 30
 EXTRA_PREFIX = b"x/"
 
@@ -46,6 +48,7 @@ NAME_LOG_AFTER = b"log-after"
 NAME_COMPACTED = b"compacted"
 NAME_DATA_KEYS = b"data-keys"
 NAME_DIR_ID = b"dir-id"
+NAME_KEYED = b"keyed"
 
 
 class Environment:
@@ -53,10 +56,18 @@ class Environment:
 
     __slots__ = ("dicts", "env", "log", "meta", "objects", "path", "renewals", "volatile")
 
-    def __init__(self, path: Path, *, map_bytes: int = MAP_BYTES, durable: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        map_bytes: int = MAP_BYTES,
+        durable: bool = True,
+        read_only: bool = False,
+    ) -> None:
         """Open or create the environment in a directory.
 
-        `durable=False` is for loading a new file only, with `sync` at its end.
+        `durable=False` is for loading a new file only, with `sync` at its end; `read_only` leaves
+        the directory as it is, for who holds its lock.
         """
         self.path = path
         try:
@@ -69,14 +80,22 @@ class Environment:
                 metasync=durable,
                 writemap=False,
                 readahead=True,
+                readonly=read_only,
+                lock=not read_only,
             )
-            self.objects = self.env.open_db(b"objects")
-            self.log = self.env.open_db(b"log")
-            self.meta = self.env.open_db(b"meta")
-            self.dicts = self.env.open_db(b"dicts")
-            self.volatile = self.env.open_db(b"volatile")
-            self.renewals = self.env.open_db(b"renewals")
-        except (lmdb.InvalidError, lmdb.VersionMismatchError, lmdb.CorruptedError) as error:
+            create = not read_only
+            self.objects = self.env.open_db(b"objects", create=create)
+            self.log = self.env.open_db(b"log", create=create)
+            self.meta = self.env.open_db(b"meta", create=create)
+            self.dicts = self.env.open_db(b"dicts", create=create)
+            self.volatile = self.env.open_db(b"volatile", create=create)
+            self.renewals = self.env.open_db(b"renewals", create=create)
+        except (
+            lmdb.InvalidError,
+            lmdb.VersionMismatchError,
+            lmdb.CorruptedError,
+            lmdb.NotFoundError,
+        ) as error:
             raise Corrupt(f"{path / DATA_FILE} is not a store of hublet: {error}") from error
         except lmdb.Error as error:
             raise StoreError(f"{path / DATA_FILE} cannot be opened: {error}") from error
@@ -198,10 +217,16 @@ def extra_name(name: str) -> bytes:
     return encoded
 
 
+def read_keyed(txn: Txn, env: Environment) -> Revision:
+    """Return where a delta may begin at the earliest: the ring has changed below it."""
+    raw = txn.get(NAME_KEYED, db=env.meta)
+    return Revision(0) if raw is None else _revision(raw)
+
+
 def check_format(txn: Txn, env: Environment) -> None:
-    """Raise Corrupt when the file is an LMDB file but not a store of this version."""
+    """Raise Corrupt when the file is an LMDB file but not a store that this version reads."""
     found = txn.get(NAME_FORMAT, db=env.meta)
-    if found != FORMAT:
+    if found != FORMAT and found not in OLDER_FORMATS:
         raise Corrupt(
             f"{env.path / DATA_FILE} has format {found!r}, this version reads {FORMAT!r}: "
             "use the version that wrote it, or restore with hub-restore"

@@ -25,10 +25,12 @@ from hub.store.errors import KeyMismatch
 from hub.store.hubkey import HubKey, unwrap_data_keys
 from hub.store.ledger import CEILING_BLOCK, Shared
 from hub.store.lmdb_env import (
+    FORMAT,
     NAME_CEILING,
     NAME_CLEAN,
     NAME_DATA_KEYS,
     NAME_DIR_ID,
+    NAME_FORMAT,
     Environment,
     check_format,
     read_dictionaries,
@@ -72,11 +74,12 @@ def open_file(
             f"hub key file {hub_key.path} lies inside the data directory {path}: move it out, for "
             f"example to {path}.key"
         )
+    if not can_create and not has_store(path):
+        raise FileNotFoundError(f"{path} has no store: restore one, or allow to create it")
     prepare(path)
     lock = DirectoryLock(path)
     try:
         if not has_store(path):
-            _require_creation(path, can_create=can_create)
             create_store(path, hub_key=hub_key, token=token, dir_id=dir_id, map_bytes=map_bytes)
         is_marked = check_file(path)
         discard_lock_file(path)
@@ -113,11 +116,6 @@ def record_floor(shared: Shared, floor: Revision, *, is_compacted: bool) -> Revi
     return ceiling
 
 
-def _require_creation(path: Path, *, can_create: bool) -> None:
-    if not can_create:
-        raise FileNotFoundError(f"{path} has no store: restore one, or allow to create it")
-
-
 def _load(
     env: Environment, lock: DirectoryLock, *, hub_key: HubKey, token: Callable[[int], bytes]
 ) -> Opened:
@@ -130,6 +128,7 @@ def _load(
     start = marks.ceiling if marks.clean is None else marks.clean
     ceiling = Revision(max(start, marks.ceiling) + CEILING_BLOCK)
     with env.write() as txn:
+        txn.put(NAME_FORMAT, FORMAT, db=env.meta)
         entries = overlay.load(txn, env)
         txn.delete(NAME_CLEAN, db=env.meta)
         write_mark(txn, env, NAME_CEILING, ceiling)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self, cast
 
 from hub.clock import Clock
-from hub.store import audit, export, log, reader
+from hub.store import audit, export, log, reader, rekey
 from hub.store.api import (
     Change,
     Draft,
@@ -278,6 +278,25 @@ class Store:
         meanwhile are left alone.
         """
         return await sweep(self, prefix, older_than=older_than, redraft=redraft)
+
+    async def rotate_data_key(self, hub_key: HubKey) -> int:
+        """Add a data key, durably, and seal under it from now on; return its number.
+
+        What is sealed under older ones stays readable; `reseal` brings it under the new one. Raises
+        KeyMismatch for another hub key than the store's, StoreError after 254 rotations, MapFull,
+        Closed.
+        """
+        ring, wrapped = rekey.next_ring(self._shared, hub_key)
+        await self._submit(rekey.RotateJob(self._shared, wrapped))
+        self._shared.codecs.use(ring)
+        return ring.current
+
+    async def reseal(self, redraft: Callable[[bytes], Draft]) -> int:
+        """Write every sealed object that is under an older data key anew; return how many.
+
+        `redraft` turns a document into its draft; nothing else of it changes.
+        """
+        return await rekey.reseal(self, under=self._shared.codecs.keys.current, redraft=redraft)
 
     def log_revision(self, *, keeping: int) -> Revision:
         """Return the revision to compact the log to when its last `keeping` entries shall stay."""

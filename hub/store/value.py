@@ -106,6 +106,11 @@ def is_sealed(raw: bytes) -> bool:
     return bool(raw[8] & SEALED)
 
 
+def data_key_of(raw: bytes) -> int:
+    """Return the number of the data key that a value is sealed under, 0 when it is not sealed."""
+    return raw[header_of(raw).payload_at] if is_sealed(raw) else 0
+
+
 class ValueCodec:
     """Encodes and decodes values; belongs to one thread."""
 
@@ -184,19 +189,24 @@ class ValueCodec:
 class Codecs:
     """Gives each thread its own `ValueCodec`."""
 
-    __slots__ = ("_dictionaries", "_keys", "_local", "_token")
+    __slots__ = ("_dictionaries", "_local", "keys", "token")
 
     def __init__(
         self, dictionaries: Dictionaries, keys: DataKeys, *, token: Callable[[int], bytes]
     ) -> None:
-        self._dictionaries, self._keys, self._token = dictionaries, keys, token
+        self._dictionaries, self.keys, self.token = dictionaries, keys, token
+        self._local = threading.local()
+
+    def use(self, keys: DataKeys) -> None:
+        """Seal under another ring from now on; one that opens all that the present one does."""
+        self.keys = keys
         self._local = threading.local()
 
     def here(self) -> ValueCodec:
         """Return the codec of the calling thread."""
         codec: ValueCodec | None = getattr(self._local, "codec", None)
         if codec is None:
-            codec = ValueCodec(self._dictionaries, self._keys, token=self._token)
+            codec = ValueCodec(self._dictionaries, self.keys, token=self.token)
             self._local.codec = codec
         return codec
 

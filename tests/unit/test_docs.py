@@ -8,13 +8,15 @@ import click
 import pytest
 
 from tests.hubs import running_hub
-from tools import hublet, restore
+from tools import failures, hublet, restore
 from tools.simulate import cli as simulate
+from tools.store import store
 
 ROOT = Path(__file__).resolve().parents[2]
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 ERRORS = (ROOT / "docs" / "errors.md").read_text()
 COMMANDS = {f"hublet {name}": command for name, command in hublet.main.commands.items()}
+COMMANDS["hublet store"] = store.commands["verify"]  # its commands have the same options
 SHARED = {"--help", "-h"}
 
 
@@ -110,10 +112,17 @@ async def test_every_metric_is_in_the_table_with_its_labels(tmp_path: Path) -> N
     assert {name for name in told if told[name]} == set(labels)
 
 
+def test_the_commands_of_hublet_store_have_the_same_options_and_are_told_of() -> None:
+    text = section(OPERATIONS, "`hublet store`")
+    for name, command in store.commands.items():
+        assert flags(command) == flags(COMMANDS["hublet store"])
+        assert re.search(rf"^\| `{name}` \|", text, re.MULTILINE), name
+
+
 def test_every_exit_code_of_the_commands_is_documented() -> None:
     serve = section(ERRORS, "hublet serve")
     told = {int(code) for code in re.findall(r"^\| (\d+) \|", serve, flags=re.MULTILINE)}
-    codes = {value for name, value in vars(hublet).items() if name.startswith("EXIT_")}
+    codes = {value for name, value in vars(failures).items() if name.startswith("EXIT_")}
     assert told == codes
     fleet = section(ERRORS, "hublet simulate and hublet demo")
     told = {int(code) for code in re.findall(r"^\| (\d+) \|", fleet, flags=re.MULTILINE)}

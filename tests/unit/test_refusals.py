@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import hublet
+from tools import failures
 from tools.refusals import explain_os_error
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,7 @@ def serve(tmp_path: Path, **settings: str) -> subprocess.CompletedProcess[str]:
 def test_a_data_directory_that_is_a_file_is_called_so(tmp_path: Path) -> None:
     (tmp_path / "data").touch()
     refused = serve(tmp_path)
-    assert refused.returncode == hublet.EXIT_OS
+    assert refused.returncode == failures.EXIT_OS
     assert refused.stderr.splitlines()[-2:] == [
         f"error: data-dir: {tmp_path / 'data'} is a file, not a directory",
         "hint: name another place with --data-dir",
@@ -37,28 +37,28 @@ def test_a_data_directory_that_is_a_file_is_called_so(tmp_path: Path) -> None:
 
 def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     refused = serve(tmp_path, **{"data-dir": "/proc/x", "key-file": str(tmp_path / "k")})
-    assert refused.returncode == hublet.EXIT_OS
+    assert refused.returncode == failures.EXIT_OS
     assert "error: data-dir: /proc/x: No such file or directory" in refused.stderr
     assert "--data-dir" in refused.stderr.splitlines()[-1]
 
 
 def test_a_key_file_that_is_a_directory_is_called_so(tmp_path: Path) -> None:
     refused = serve(tmp_path, **{"key-file": str(tmp_path)})
-    assert refused.returncode == hublet.EXIT_OS
+    assert refused.returncode == failures.EXIT_OS
     assert f"error: key-file: {tmp_path} is a directory, not a file" in refused.stderr
     assert "hint: name another place with --key-file" in refused.stderr
 
 
 def test_an_audit_log_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     refused = serve(tmp_path, **{"audit-log": "/proc/x"})
-    assert refused.returncode == hublet.EXIT_OS
+    assert refused.returncode == failures.EXIT_OS
     assert "error: audit-log: /proc/x: " in refused.stderr
 
 
 def test_a_host_that_cannot_be_resolved_is_named(tmp_path: Path) -> None:
     # a name that no resolver asks a network for
     refused = serve(tmp_path, listen="no host:0")
-    assert refused.returncode == hublet.EXIT_OS
+    assert refused.returncode == failures.EXIT_OS
     said = "error: listen: the host of no host:0 cannot be resolved: "
     assert said in refused.stderr
     assert "--listen ADDRESS:PORT" in refused.stderr

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from hub.config import Config, ConfigError
-from tools import hublet
+from tools import failures, hublet
 from tools.settings import SETTINGS, Effective, resolve
 
 
@@ -147,7 +147,7 @@ def test_config_show_prints_a_file_that_means_the_same(tmp_path: Path) -> None:
 def test_a_command_names_every_problem_and_ends_with_2(command: list[str]) -> None:
     flags = [*command, "--listen", "6443", "--http2", "h3", "--no-auto-accept"]
     refused = CliRunner().invoke(hublet.main, flags, env={"HUBLET_URL": "hub"})
-    assert refused.exit_code == hublet.EXIT_CONFIG
+    assert refused.exit_code == failures.EXIT_CONFIG
     assert refused.stderr.splitlines() == [
         "error: http2: 'h3' must be auto, ngh2 or h2 (--http2)",
         (

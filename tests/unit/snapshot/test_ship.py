@@ -10,6 +10,7 @@ from snapshot.errors import ChainMoved, RemoteUnavailable, SnapshotError
 from snapshot.header import Kind
 from snapshot.policy import Due, Policy
 from snapshot.remote import Remote
+from snapshot.restore import restore
 from snapshot.ship import Shipped, ship_delta, ship_full
 from snapshot.verify import verify
 from tests.unit.snapshot.hub import serve
@@ -82,6 +83,28 @@ async def test_a_compacted_log_brings_a_full(tmp_path: Path, bucket: Remote) -> 
         shipped = hub.ship()
     assert shipped is not None
     assert (shipped.kind, shipped.because, shipped.records) == (Kind.FULL, Due.LOG, 3)
+
+
+async def test_a_new_data_key_brings_a_full_that_has_it(tmp_path: Path, bucket: Remote) -> None:
+    async with serve(tmp_path / "d", bucket) as hub:
+        await hub.put("secret-a")
+        hub.ship()
+        await hub.put("b")
+        hub.ship()
+        await hub.store.rotate_data_key(KEY)
+        await hub.put("secret-a", "secret-c")
+        full = hub.ship()
+        await hub.put("secret-d")
+        delta = hub.ship()
+        expected = hub.contents()
+    assert full is not None
+    assert delta is not None
+    assert (full.kind, full.because, delta.kind) == (Kind.FULL, Due.LOG, Kind.DELTA)
+    done = restore(bucket, KEY, tmp_path / "new", clock=StillClock())
+    assert done.objects == 4
+    async with serve(tmp_path / "new", bucket) as again:
+        assert again.contents() == expected
+        assert again.store._shared.codecs.keys.current == 2
 
 
 async def test_a_bucket_that_is_away_costs_nothing_but_time(

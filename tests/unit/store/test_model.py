@@ -26,7 +26,7 @@ from hub.store import (
     decode_index,
     prefix,
 )
-from tests.unit.store.given import EMPTY, draft, key, kill, labels, open_store
+from tests.unit.store.given import EMPTY, draft, hub_key, key, kill, labels, open_store
 from tests.unit.store.model import Held, ModelStore
 
 KEYS = [
@@ -149,6 +149,13 @@ class Machine(RuleBasedStateMachine):
             model.has_more,
             model.remaining,
         )
+
+    @rule()
+    def rotate(self) -> None:
+        """Seal under another data key from now on; nobody sees a difference."""
+        before = self.store.position
+        self.runner.run(self.store.rotate_data_key(hub_key(self.path)))
+        assert self.store.position == before
 
     @rule()
     def restart(self) -> None:
