@@ -23,7 +23,7 @@ from tests.fault.hub_load import COLLECTIONS, WRITERS, Follower, Load, body_of
 from tests.hubs import Api, HubProcess
 from tools.restore import cli
 
-ROUNDS, SOAK_ROUNDS = {True: 4, False: 3}, {True: 50, False: 20}
+ROUNDS, SOAK_ROUNDS = {True: 20, False: 10}, {True: 200, False: 100}
 RESTORES, SOAK_RESTORES = 2, 12
 
 

@@ -14,7 +14,7 @@ from hub.store.log import entries
 from tests.fault.kill_writer import TASKS
 from tests.unit.store.given import hub_key, kill, open_store
 
-ROUNDS, SOAK_ROUNDS = 8, 50
+ROUNDS, SOAK_ROUNDS = 30, 300
 ROOT = Path(__file__).parents[2]
 
 
