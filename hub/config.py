@@ -6,11 +6,13 @@ read by `tools`; here they arrive as plain values.
 
 import ipaddress
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
+_RESOURCE = re.compile(r"[a-z][a-z0-9-]*(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 Http2: TypeAlias = Literal["auto", "ngh2", "h2"]
 
 
@@ -44,6 +46,8 @@ class Config:
     """
     auto_accept: bool = False
     """Whether every new ManagedCluster is accepted (once) without a person."""
+    seal: tuple[str, ...] = ()
+    """Resources (``configmaps``, ``plural.group``) sealed at rest beside those that always are."""
     audit_log: str = ""
     """Where requests are recorded, a file or ``-`` for standard output; empty: nowhere."""
     http2: Http2 = "auto"
@@ -57,6 +61,7 @@ class Config:
             *_choice("http2", self.http2, ("auto", "ngh2", "h2")),
             *_listen_problems(self.listen),
             *(_url_problems(self.url) if self.url else ()),
+            *_seal_problems(self.seal),
             *_choice("log-level", self.log_level, ("debug", "info", "warning", "error")),
         ]
         if self.object_store and "://" not in self.object_store:
@@ -117,6 +122,14 @@ def _choice(key: str, value: str, known: tuple[str, ...]) -> list[str]:
     if value in known:
         return []
     return [f"{key}: {value!r} must be {', '.join(known[:-1])} or {known[-1]}"]
+
+
+def _seal_problems(seal: tuple[str, ...]) -> list[str]:
+    return [
+        f"seal: {each!r} must be a resource, as configmaps or widgets.example.com"
+        for each in seal
+        if not _RESOURCE.fullmatch(each)
+    ]
 
 
 def _listen_problems(listen: str) -> list[str]:

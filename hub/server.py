@@ -143,7 +143,7 @@ async def _run(
                     kubeconfig=hub.write_kubeconfig(),
                     start_kind=backup.start_kind,
                     seconds=clock.monotonic_s() - began,
-                    warnings=tuple(_warnings(config, known_url)),
+                    warnings=tuple(_warnings(config, known_url, hub.engine.catalog)),
                 )
                 on_started(started)
                 _log.info(
@@ -170,7 +170,7 @@ class _Hub:
         self._identity = identity
         self._definition = definition_kind(OWN_DEFINITIONS)
         self._catalog = Catalog((*BUILTIN, self._definition, *FLEET))
-        self.engine = Engine(store, self._catalog, clock)
+        self.engine = Engine(store, self._catalog, clock, sealed=config.seal)
         self._authorizer = Authorizer()
         self._alarms = Alarms()
         self._tls: ssl.SSLContext | None = None
@@ -348,7 +348,7 @@ def _with_port(config: Config, sock: socket.socket) -> Config:
     return config if port else replace(config, listen=f"{shown}:{sock.getsockname()[1]}")
 
 
-def _warnings(config: Config, known_url: str) -> list[str]:
+def _warnings(config: Config, known_url: str, catalog: Catalog) -> list[str]:
     """Return what is allowed and may not be meant."""
     found = []
     if not config.object_store:
@@ -358,6 +358,11 @@ def _warnings(config: Config, known_url: str) -> list[str]:
             f"the agents know this hub as {known_url}, it now says {config.url}: they take that "
             "for another hub, and remove within an hour what it had applied"
         )
+    found += [
+        f"seal: no kind of this hub is called {each}; sealed when one is defined"
+        for each in config.seal
+        if catalog.by_id(each) is None
+    ]
     return found
 
 

@@ -199,6 +199,7 @@ async def running_hub(
     auto_approve_users: tuple[str, ...] = (),
     http2: Http2 = "auto",
     audit_log: str = "",
+    seal: tuple[str, ...] = (),
     pace: PacePolicy | None = None,
 ) -> AsyncIterator[InProcess]:
     """Run a hub for the length of the block, and stop it cleanly; raises what ended it."""
@@ -213,6 +214,7 @@ async def running_hub(
         auto_approve_users=auto_approve_users,
         http2=http2,
         audit_log=audit_log,
+        seal=seal,
     )
     stop = asyncio.Event()
     started: asyncio.Future[Started] = asyncio.get_running_loop().create_future()

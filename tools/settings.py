@@ -137,6 +137,12 @@ SETTINGS = (
     Setting("detach", _boolean, "Run without the object store that the directory has shipped to."),
     Setting("auto_accept", _boolean, "Accept every new cluster."),
     Setting(
+        "seal",
+        _words,
+        "Resources sealed at rest beside Secrets and works, comma separated.",
+        "LIST",
+    ),
+    Setting(
         "audit_log",
         _text,
         "Record every request in this file, as JSON lines; - is standard output.",

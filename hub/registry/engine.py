@@ -8,7 +8,7 @@ Every write is optimistic: read, compute, commit expecting the revision that was
 write got in between and the caller named no resourceVersion, it is computed again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -98,8 +98,15 @@ SYSTEM_CALL = Call()
 class Engine:
     """The verbs. All methods are for the event loop's thread."""
 
-    def __init__(self, store: Store, catalog: Catalog, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, catalog: Catalog, clock: Clock, *, sealed: Iterable[str] = ()
+    ) -> None:
+        """Take the parts; `sealed` names resources (`Kind.id`) sealed beside those that always are.
+
+        What lies there already is sealed with its next write.
+        """
         self.store, self.catalog, self.clock = store, catalog, clock
+        self._sealed = frozenset(sealed)
         self.watches = WatchHub(catalog.by_id)
         self._admissions: dict[str, list[Admission]] = {}
         self._companions: dict[str, Companions] = {}
@@ -203,7 +210,7 @@ class Engine:
         writes = []
         for other, companion in companions(obj) if companions is not None else ():
             ready = self._prepare_create(other, companion, SYSTEM_CALL)
-            write = _write_of(other, Op.CREATE, ready, None)
+            write = self._write_of(other, Op.CREATE, ready, None)
             if self.store.get(write.key) is None:
                 writes.append(write)
         return writes
@@ -512,7 +519,7 @@ class Engine:
         beside: Sequence[Write] = (),
     ) -> Obj:
         """Commit `obj`, and `beside` with it; return it with the revision it got."""
-        write = _write_of(kind, op, obj, expect)
+        write = self._write_of(kind, op, obj, expect)
         if call.is_dry_run:
             self._rehearse(op, write.key, obj)
             return obj
@@ -532,6 +539,18 @@ class Engine:
         if found is not None:
             meta_of(obj)["resourceVersion"] = str(found.revision)
 
+    def _write_of(self, kind: Kind, op: Op, obj: Obj, expect: Revision | None) -> Write:
+        meta = meta_of(obj)
+        return Write(
+            op=op,
+            key=encode_key(kind.id, str(meta.get("namespace") or ""), str(meta["name"])),
+            draft=_draft(obj),
+            index=objects.index_of(kind, obj),
+            expect=expect,
+            sealed=kind.is_sealed or kind.id in self._sealed,
+            volatile=kind.is_volatile,
+        )
+
 
 def _served(served: Served | Kind) -> Served:
     return served if isinstance(served, Served) else Served(served, served.storage)
@@ -540,16 +559,3 @@ def _served(served: Served | Kind) -> Served:
 def _draft(obj: Obj) -> Draft:
     head, tail = draft(obj)
     return Draft(head, tail)
-
-
-def _write_of(kind: Kind, op: Op, obj: Obj, expect: Revision | None) -> Write:
-    meta = meta_of(obj)
-    return Write(
-        op=op,
-        key=encode_key(kind.id, str(meta.get("namespace") or ""), str(meta["name"])),
-        draft=_draft(obj),
-        index=objects.index_of(kind, obj),
-        expect=expect,
-        sealed=kind.is_sealed,
-        volatile=kind.is_volatile,
-    )

@@ -15,6 +15,7 @@ class Settings(TypedDict, total=False):
     url: str
     object_store: str
     http2: Http2
+    seal: tuple[str, ...]
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,8 @@ class Settings(TypedDict, total=False):
         ({"url": "https://hub#x"}, "url: 'https://hub#x' must not have a path"),
         ({"object_store": "bucket"}, "object-store: 'bucket' must be file:///dir or s3://"),
         ({"http2": "h3"}, "http2: 'h3' must be auto, ngh2 or h2"),
+        ({"seal": ("secrets", "ConfigMap")}, "seal: 'ConfigMap' must be a resource, as configmaps"),
+        ({"seal": ("apps/deployments",)}, "seal: 'apps/deployments' must be a resource"),
     ],
 )
 def test_a_setting_that_cannot_be_is_named(settings: Settings, says: str) -> None:
