@@ -57,7 +57,6 @@ from hub.registry.bootstrap import ensure_objects
 from hub.registry.builtin import BUILTIN
 from hub.registry.catalog import Catalog
 from hub.registry.crd.definition import definition_kind
-from hub.registry.crd.fields import published
 from hub.registry.engine import Engine
 from hub.registry.event import EVENT
 from hub.registry.expiry import EventExpiry
@@ -274,8 +273,6 @@ class _Hub:
 
     def _schema_of(self, served: Served) -> Obj | None:
         """Return the schema of a kind that is not built in."""
-        if served.kind is self._definition:
-            return published()
         found = SCHEMAS.get((served.view.group, served.view.version, served.kind.kind))
         return self._definitions.schema_of(served) if found is None else found
 

@@ -118,7 +118,7 @@ def _resource(served: Served) -> Obj:
         "singularName": kind.singular,
         "namespaced": kind.is_namespaced,
         "kind": kind.kind,
-        "verbs": list(kind.verbs),
+        "verbs": list(kind.offered_verbs),
     }
     if kind.short_names:
         found["shortNames"] = list(kind.short_names)
@@ -131,9 +131,16 @@ def _resource(served: Served) -> Obj:
 
 
 def _response_kind(served: Served, subresource: str) -> tuple[str, str, str]:
-    return _VIRTUAL_SUBRESOURCES.get(
-        subresource, (served.kind.kind, served.view.group, served.view.version)
-    )
+    return _VIRTUAL_SUBRESOURCES.get(subresource) or _own_kind(served)
+
+
+def _own_kind(served: Served) -> tuple[str, str, str]:
+    """Return kind, group and version, which are told of custom kinds only, as kube-apiserver does.
+
+    Without them they are those of the resource.
+    """
+    view = served.view if served.kind.is_custom else None
+    return served.kind.kind, view.group if view else "", view.version if view else ""
 
 
 def _subresource(served: Served, name: str) -> Obj:
@@ -154,10 +161,10 @@ def _discovered(served: Served) -> Obj:
     kind = served.kind
     found: Obj = {
         "resource": kind.plural,
-        "responseKind": _type_of(served.view.group, served.view.version, kind.kind),
+        "responseKind": _type_of(*_own_kind(served)),
         "scope": "Namespaced" if kind.is_namespaced else "Cluster",
         "singularResource": kind.singular,
-        "verbs": list(kind.verbs),
+        "verbs": list(kind.offered_verbs),
     }
     if kind.short_names:
         found["shortNames"] = list(kind.short_names)
@@ -169,13 +176,12 @@ def _discovered(served: Served) -> Obj:
 
 
 def _discovered_subresource(served: Served, name: str) -> Obj:
-    kind, group, version = _response_kind(served, name)
     return {
         "subresource": name,
-        "responseKind": _type_of(group, version, kind),
+        "responseKind": _type_of(*_response_kind(served, name)),
         "verbs": list(SUBRESOURCE_VERBS[name]),
     }
 
 
-def _type_of(group: str, version: str, kind: str) -> Obj:
+def _type_of(kind: str, group: str, version: str) -> Obj:
     return {"group": group, "version": version, "kind": kind}

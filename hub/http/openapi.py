@@ -13,7 +13,7 @@ from hub.http.document import Document
 from hub.http.negotiate import JSON
 from hub.meta import Obj
 from hub.meta.codec.json import encode
-from hub.meta.schema.builtin import builtin_schema
+from hub.meta.schema.builtin import builtin_schema, endless_schemas
 from hub.meta.schema.openapi import (
     KindDoc,
     SubDoc,
@@ -93,10 +93,11 @@ class OpenApi:
             is_namespaced=kind.is_namespaced,
             verbs=kind.verbs,
             schema=schema,
-            subresources=tuple(_subresource(name) for name in kind.subresources),
+            subresources=tuple(_subresource(kind, name) for name in kind.subresources),
             is_custom=kind.is_custom,
             list_kind=kind.list_kind,
             selectable=kind.strategy.selectable(),
+            parts=endless_schemas(view.api_version, kind.kind),
         )
 
 
@@ -105,6 +106,13 @@ def _is_same(kinds: Sequence[Kind], others: Sequence[Kind]) -> bool:
     return len(kinds) == len(others) and all(a is b for a, b in zip(kinds, others, strict=True))
 
 
-def _subresource(name: str) -> SubDoc:
-    group, version, kind = _OWN_KINDS.get(name, ("", "", ""))
-    return SubDoc(name, tuple(SUBRESOURCE_VERBS[name]), group=group, version=version, kind=kind)
+def _subresource(kind: Kind, name: str) -> SubDoc:
+    group, version, own = _OWN_KINDS.get(name, ("", "", ""))
+    return SubDoc(
+        name,
+        tuple(SUBRESOURCE_VERBS[name]),
+        group=group,
+        version=version,
+        kind=own,
+        is_told=not kind.is_custom,
+    )

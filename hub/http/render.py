@@ -82,12 +82,15 @@ class Renderer:
         if self.form is Form.TABLE:
             return encode(self._table([], meta.as_obj())).removesuffix(b"]}")
         kind, version = self.served.kind.list_kind, self.served.view.api_version
+        wire_meta = meta.as_obj()
         if self.form is Form.METADATA:
             kind, version = "PartialObjectMetadataList", "meta.k8s.io/v1"
+        elif self.served.kind.is_custom:
+            wire_meta.setdefault("continue", "")  # always there in Go's unstructured lists
         return b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % (
             encode(kind),
             encode(version),
-            encode(meta.as_obj()),
+            encode(wire_meta),
         )
 
     def list_item(self, stored: bytes) -> bytes:
@@ -99,12 +102,24 @@ class Renderer:
         return encode(row)
 
     def variant(self) -> Variant:
-        """Return how watch events are written; watchers of the same form share their bytes."""
-        view = self.served.view.api_version
-        return Variant((view, self.form.value, self.include), self.document)
+        """Return how watch events are written; watchers of the same form share their bytes.
 
-    def bookmark(self, revision: int, *, is_initial_end: bool = False) -> bytes:
-        """Return a bookmark's object: type and revision only."""
+        The columns of Tables stand in the first event of a watch only.
+        """
+        key = (self.served.view.api_version, self.form.value, self.include)
+        if self.form is not Form.TABLE:
+            return Variant(key, self.document)
+        return Variant(key, self.document, Variant((*key, "rows"), self._rows_alone))
+
+    def _rows_alone(self, stored: bytes) -> bytes:
+        shown = self.view(decode(stored))
+        meta = {"resourceVersion": str(shown["metadata"].get("resourceVersion", ""))}
+        return encode(self._table([shown], meta, has_columns=False))
+
+    def bookmark(
+        self, revision: int, *, is_initial_end: bool = False, is_first: bool = True
+    ) -> bytes:
+        """Return a bookmark's object: type and revision only; `is_first`: of the watch's events."""
         meta: Obj = {"resourceVersion": str(revision)}
         if is_initial_end:
             meta["annotations"] = {INITIAL_EVENTS_END: "true"}
@@ -113,7 +128,8 @@ class Renderer:
         if self.form is Form.TABLE:
             # the annotation must survive in Table form: clients read it from the row's object
             row = {"cells": [], "object": {**obj, **_PARTIAL}}
-            table = self._table([], {"resourceVersion": str(revision)})
+            meta = {"resourceVersion": str(revision)}
+            table = self._table([], meta, has_columns=is_first)
             return encode({**table, "rows": [row]})
         if self.form is Form.METADATA:
             obj |= _PARTIAL
@@ -122,8 +138,8 @@ class Renderer:
     def _printers(self) -> tuple[Printer, ...]:
         return self.served.view.printers or _DEFAULT_PRINTERS
 
-    def _table(self, objects: Sequence[Obj], meta: Obj) -> Obj:
-        columns = [p.column for p in self._printers()]
+    def _table(self, objects: Sequence[Obj], meta: Obj, *, has_columns: bool = True) -> Obj:
+        columns = [p.column for p in self._printers()] if has_columns else None
         return render_table(columns, self._cells(objects), include=self.include, metadata=meta)
 
     def _cells(self, objects: Sequence[Obj]) -> list[tuple[list[object], Obj]]:

@@ -34,7 +34,7 @@ async def set_scale(engine: Engine, ask: "Ask") -> None:
     if ask.info.verb == "patch":
         change = parse_patch(content_type, body, None)
     else:
-        sent = decode_body(content_type, body, accepts_protobuf=False)
+        sent = decode_body(content_type, body, accepts_protobuf=True)
 
         def change(_scale: Obj) -> Obj:
             return sent

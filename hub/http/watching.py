@@ -125,7 +125,8 @@ class Watching:
 
     def _send_bookmark(self, watcher: Watcher, renderer: Renderer) -> None:
         revision = max(watcher.since, self._engine.store.revision)
-        watcher.send(frame("BOOKMARK", renderer.bookmark(revision)))
+        is_first = watcher.next_variant().later is not None
+        watcher.send(frame("BOOKMARK", renderer.bookmark(revision, is_first=is_first)))
 
     async def _send_state(
         self, watcher: Watcher, renderer: Renderer, options: ListOptions, reply: Reply
@@ -136,11 +137,14 @@ class Watching:
         watcher.since = page.revision
         watcher.cut = reply.responder.abort
         self._open(watcher, renderer, options, reply)
-        encode_one = watcher.variant.encode
-        lines = (frame("ADDED", encode_one(engine.store.read(entry))) for entry in page.entries)
+        lines = (
+            frame("ADDED", watcher.next_variant().encode(engine.store.read(entry)))
+            for entry in page.entries
+        )
         await _pour(lines, reply)
         if options.wants_initial_events:
-            end = renderer.bookmark(page.revision, is_initial_end=True)
+            is_first = watcher.next_variant().later is not None
+            end = renderer.bookmark(page.revision, is_initial_end=True, is_first=is_first)
             reply.responder.write(frame("BOOKMARK", end))
 
     async def _send_history(

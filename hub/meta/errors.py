@@ -142,9 +142,11 @@ def not_acceptable(accepted: Sequence[str]) -> ApiError:
     return ApiError(code=406, reason="NotAcceptable", message=message)
 
 
-def already_exists(resource: Resource, name: str) -> ApiError:
-    """409 on create."""
+def already_exists(resource: Resource, name: str, *, is_going: bool = False) -> ApiError:
+    """409 on create; `is_going`: what has the name is being deleted."""
     message = f'{resource} "{name}" already exists'
+    if is_going:
+        message = f"object is being deleted: {message}"
     return ApiError(code=409, reason="AlreadyExists", message=message, resource=resource, name=name)
 
 

@@ -17,6 +17,7 @@ from hub.clock import Clock
 from hub.meta import Obj
 from hub.meta.codec.json import decode, draft, encode
 from hub.meta.errors import (
+    ApiError,
     Cause,
     already_exists,
     bad_request,
@@ -186,6 +187,9 @@ class Engine:
         kind = served.kind
         new = checks.incoming(served, call.fields.read(served, obj), namespace)
         meta = meta_of(new)
+        refusal = kind.strategy.creation_refusal()
+        if refusal:
+            raise forbidden(served.resource, str(meta.get("name") or ""), refusal)
         if meta.get("resourceVersion"):
             raise bad_request("resourceVersion should not be set on objects to be created")
         prefix = meta.get("generateName", "") if not meta.get("name") else ""
@@ -200,9 +204,15 @@ class Engine:
                 )
             except Exists as error:
                 if not prefix or attempt == _GENERATED_NAME_ATTEMPTS - 1:
-                    name = str(meta["name"])
-                    raise already_exists(served.resource, name) from error
+                    raise self._taken(served, meta) from error
         raise AssertionError("the loop above returns or raises")
+
+    def _taken(self, served: Served, meta: Obj) -> ApiError:
+        """Return the refusal of a name that another object has, perhaps not for long."""
+        name = str(meta["name"])
+        present = self.peek(served.kind, name, str(meta.get("namespace") or ""))
+        is_going = present is not None and objects.is_deleting(present)
+        return already_exists(served.resource, name, is_going=is_going)
 
     def _beside(self, kind: Kind, obj: Obj) -> list[Write]:
         """Return the writes of a new object's companions that are not there yet."""

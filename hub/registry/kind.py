@@ -137,6 +137,13 @@ class Kind:
         return self.list_name or f"{self.kind}List"
 
     @property
+    def offered_verbs(self) -> tuple[str, ...]:
+        """Return the verbs that discovery tells of: those that are not refused as things stand."""
+        if not self.strategy.creation_refusal():
+            return self.verbs
+        return tuple(verb for verb in self.verbs if verb != "create")
+
+    @property
     def needs_revision(self) -> bool:
         """Whether an update must carry a resourceVersion."""
         return self.is_custom or self.is_conditional

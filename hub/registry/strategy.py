@@ -88,6 +88,10 @@ class Strategy:
         """
         return True
 
+    def creation_refusal(self) -> str:
+        """Return why no object may be created now, "" when some may."""
+        return ""
+
     def deletion_refusal(self, name: str) -> str:
         """Return why the object of that name may never be deleted, "" when it may."""
         return ""

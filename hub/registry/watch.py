@@ -33,11 +33,13 @@ _TIDY_FROM = 1024
 class Variant:
     """A form in which events are written: equal keys share their bytes.
 
-    `encode` takes the stored JSON document.
+    `encode` takes the stored JSON document. `later`: the form of all events but the first of a
+    watch, None = the same.
     """
 
     key: tuple[str, ...]
     encode: Encoder
+    later: "Variant | None" = None
 
 
 class Event:
@@ -135,7 +137,14 @@ class Watcher:
         self.since = change.revision
         type_ = self._type_of(event)
         if type_ is not None:
-            self.send(event.frame(type_, self.variant))
+            self.send(event.frame(type_, self.next_variant()))
+
+    def next_variant(self) -> Variant:
+        """Return the form of the event that is sent next, which is then taken to be sent."""
+        variant = self.variant
+        if variant.later is not None:
+            self.variant = variant.later
+        return variant
 
     def _type_of(self, event: Event) -> str | None:
         change = event.change

@@ -14,7 +14,6 @@ from hub.meta.protobuf.tables import find_message
 from tests.server.wire_recording import GOLDEN, RecordedEvent
 
 Document = Literal["", "discovery", "resources", "openapi", "index"]
-_LATER = {"apiextensions.k8s.io", "demo.example.com"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +81,17 @@ class KubectlExchange:
         media_type = dict(self.headers).get("content-type", "")
         if media_type == "application/apply-patch+yaml" or b"managedFields" in self.body:
             return "server-side apply"
-        return "CRDs" if self.parts[0] in _LATER else ""
+        return ""
+
+    @property
+    def objects(self) -> list[Obj]:
+        """The objects in its answer or its events, bookmarks left out."""
+        if self.is_watch:
+            return [event.object for event in self.events if event.type != "BOOKMARK"]
+        if not isinstance(self.answer, dict):
+            return []
+        found: list[Obj] = self.answer.get("items") or [self.answer]
+        return found
 
     @property
     def label(self) -> str:

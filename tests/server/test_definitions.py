@@ -116,9 +116,11 @@ async def test_a_kind_is_discovered_before_it_is_established(
 
 
 async def test_deleting_a_definition_deletes_its_objects_first(
-    hub: InProcess, defined: Obj, ns: str
+    hub: InProcess, definition: Obj, ns: str
 ) -> None:
+    defined = await define(hub.admin, definition)
     base, path = widgets(defined, ns), path_of(defined)
+    name = defined["metadata"]["name"]
     held = widget("held")
     held["metadata"]["finalizers"] = ["example.com/held"]
     await hub.admin.create(base, held)
@@ -137,7 +139,19 @@ async def test_deleting_a_definition_deletes_its_objects_first(
     }
     await until_gone(hub.admin, f"{base}/free")
     refused = await hub.admin.call("POST", base, widget("late"))
-    assert refused.status == 405
+    assert (refused.status, refused.obj()["message"]) == (
+        403,
+        f'{name} "late" is forbidden: create not allowed while custom resource definition is'
+        " terminating",
+    )
+    again = await hub.admin.call("POST", DEFINITIONS, definition)
+    assert (again.status, again.obj()["message"]) == (
+        409,
+        "object is being deleted: customresourcedefinitions.apiextensions.k8s.io"
+        f' "{name}" already exists',
+    )
+    (told,) = (await hub.admin.get(base.split("/namespaces")[0]))["resources"][:1]
+    assert "create" not in told["verbs"]
     at_work = await hub.admin.get(path)
     assert condition(at_work, "Terminating")["reason"] == "InstanceDeletionInProgress"
     await hub.admin.patch(f"{base}/held", {"metadata": {"finalizers": None}})

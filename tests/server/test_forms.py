@@ -59,6 +59,32 @@ async def test_a_table_of_one_object_has_its_revision(hub: InProcess, ns: str) -
     assert len(found["rows"]) == 1
 
 
+@pytest.mark.parametrize("is_empty", [True, False])
+async def test_a_watch_names_the_columns_of_its_tables_once(
+    hub: InProcess, ns: str, *, is_empty: bool
+) -> None:
+    if not is_empty:
+        await hub.admin.create(config_maps(ns), named("a"))
+    path = (
+        f"{config_maps(ns)}?watch=1&fieldSelector=metadata.name!=kube-root-ca.crt"
+        "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    )
+    async with hub.admin._client.stream("GET", path, [("accept", TABLE)]) as stream:
+        watch = Watch(stream.status, aiter(stream))
+        seen = [await watch.next()]
+        if not is_empty:
+            seen.append(await watch.next())
+        await hub.admin.create(config_maps(ns), named("b"))
+        await hub.admin.call("DELETE", f"{config_maps(ns)}/b")
+        seen += [await watch.next(), await watch.next()]
+    types = ["BOOKMARK", "ADDED", "DELETED"]
+    assert [event["type"] for event in seen] == (types if is_empty else ["ADDED", *types])
+    first, *later = [event["object"] for event in seen]
+    assert [column["name"] for column in first["columnDefinitions"]] == ["Name", "Data", "Age"]
+    assert [table["columnDefinitions"] for table in later] == [None] * len(later)
+    assert all(len(table["rows"]) == 1 for table in [first, *later])
+
+
 async def test_metadata_alone_is_served_for_gets_lists_and_watches(hub: InProcess, ns: str) -> None:
     made = await hub.admin.create(config_maps(ns), named("a", data={"x": "1"}))
     partial: Obj = {

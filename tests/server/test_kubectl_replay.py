@@ -1,113 +1,24 @@
 """Recorded tours of kubectl, replayed against a hub of ours."""
 
-import asyncio
-import base64
-import contextlib
-import datetime as dt
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-import yaml
 
-from hub import server
-from hub.clock import Clock
-from hub.controllers.defaults import NamespaceDefaults
-from hub.controllers.namespace import NamespaceController
-from hub.fleet.registration import Registration
-from hub.fleet.sets import Sets
-from hub.http.client import Client
-from hub.http.tls import client_context
-from hub.registry.catalog import Catalog
-from hub.registry.engine import Engine
-from hub.store import Store
-from tests.hubs import Api, InProcess, running_hub
+from tests.hubs import Api
 from tests.server.kubectl_differences import KUBECTL_DIFFERENCES, PREAMBLE
 from tests.server.kubectl_recording import KubectlExchange, read_kubectl
-from tests.server.kubectl_replay import KubectlReplay
+from tests.server.kubectl_stage import staged
 from tests.server.replay import Outcome
-from tests.server.wire_compare import Learned
-from tests.server.wire_differences import Difference, render
+from tests.server.wire_differences import render
 
 CHUNKS = "/api/v1/namespaces/chunks/configmaps"
-SEEN = {"configmaps", "managedclusters", "namespaces"}
+SEEN = {
+    *("configmaps", "customresourcedefinitions", "managedclusters", "namespaces", "widgets"),
+}
 """What is watched of the kinds that are served."""
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@dataclass(slots=True)
-class Stage:
-    """A hub without OCM's controllers, as the recorded one was."""
-
-    hub: InProcess
-    clients: dict[str, Client]
-    engine: Engine
-    began: dt.datetime
-    may_empty: asyncio.Event
-    """Set when namespaces may be emptied."""
-
-    def replay(self, differences: Sequence[Difference]) -> KubectlReplay:
-        learned = Learned(self.began)
-        return KubectlReplay(
-            self.hub, self.clients, differences, learned, on_current=self._on_current
-        )
-
-    def _on_current(self, exchange: KubectlExchange) -> None:
-        if exchange.parts[2] == "namespaces":
-            self.may_empty.set()
-
-
-@contextlib.asynccontextmanager
-async def staged(data_dir: Path) -> AsyncIterator[Stage]:
-    engines: list[Engine] = []
-    began = dt.datetime.now(dt.UTC)
-    may_empty = asyncio.Event()
-    empty = NamespaceController.run
-
-    class Seen(Engine):
-        def __init__(self, store: Store, catalog: Catalog, clock: Clock) -> None:
-            super().__init__(store, catalog, clock)
-            engines.append(self)
-
-    async def idle(_: object) -> None:
-        await asyncio.Event().wait()
-
-    async def gated(controller: NamespaceController) -> None:
-        await may_empty.wait()
-        await empty(controller)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(server, "Engine", Seen)
-        patch.setattr(Registration, "run", idle)
-        patch.setattr(Sets, "run", idle)
-        patch.setattr(NamespaceDefaults, "run", idle)
-        patch.setattr(NamespaceController, "run", gated)
-        async with running_hub(data_dir) as hub:
-            clients = _clients(hub)
-            try:
-                yield Stage(hub, clients, engines[0], began, may_empty)
-            finally:
-                for client in clients.values():
-                    await client.close()
-
-
-def _clients(hub: InProcess) -> dict[str, Client]:
-    """Return a client with the administrator's certificate, and one without any."""
-    config = yaml.safe_load(hub.kubeconfig.read_text())
-    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-    ca = base64.b64decode(cluster["certificate-authority-data"])
-    pair = (user["client-certificate-data"], user["client-key-data"])
-    parts = urlsplit(hub.url)
-    assert parts.hostname
-    assert parts.port
-    return {
-        "admin": Client(
-            parts.hostname, parts.port, client_context(ca, *map(base64.b64decode, pair))
-        ),
-        "service-account-token": Client(parts.hostname, parts.port, client_context(ca)),
-    }
 
 
 async def tour(exchanges: Sequence[KubectlExchange], data_dir: Path) -> Outcome:
@@ -122,10 +33,9 @@ async def tour(exchanges: Sequence[KubectlExchange], data_dir: Path) -> Outcome:
             "1.35",
             310,
             {
-                "requests compared": 228,
-                "watches compared": 8,
+                "requests compared": 256,
+                "watches compared": 11,
                 "kinds not served": 31,
-                "left out: CRDs": 31,
                 "left out: server-side apply": 12,
             },
         ),
@@ -133,10 +43,9 @@ async def tour(exchanges: Sequence[KubectlExchange], data_dir: Path) -> Outcome:
             "1.32",
             319,
             {
-                "requests compared": 233,
-                "watches compared": 8,
+                "requests compared": 264,
+                "watches compared": 11,
                 "kinds not served": 32,
-                "left out: CRDs": 34,
                 "left out: server-side apply": 12,
             },
         ),

@@ -39,10 +39,6 @@ _BY_GO = (
     "The empty fields of Go's struct. A bookmark's object stands for a revision; clients read its"
     " metadata only."
 )
-_CONTINUE = (
-    "The API server's lists of custom resources always have the field, its lists of built-in kinds"
-    " omit it when it is empty. We omit it everywhere."
-)
 _ITEMS = (
     "Items of a list carry their kind: they are stored encoded, and sent as they are. Clients"
     " overwrite or ignore it."
@@ -84,7 +80,6 @@ DIFFERENCES = (
     ),
     Difference("v1.3/* BOOKMARK certificatesigningrequests@*", "lacks", "/object/spec/*", _BY_GO),
     Difference("v1.3/* BOOKMARK certificatesigningrequests@*", "lacks", "/object/status", _BY_GO),
-    Difference("v0.16/* GET *", "lacks", "/metadata/continue", _CONTINUE),
     Difference("v0.16/* GET certificatesigningrequests", "adds", "/items/*/kind", _ITEMS),
     Difference("v0.16/* GET certificatesigningrequests", "adds", "/items/*/apiVersion", _ITEMS),
     Difference(

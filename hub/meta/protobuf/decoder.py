@@ -193,6 +193,8 @@ def _printed_below(spec: MessageSpec, values: Obj) -> object:
         return printed.get("schema", printed.get("jSONSchemas", []))
     if spec.name == "JSONSchemaPropsOrBool":
         return printed.get("schema", bool(printed.get("allows")))
+    if spec.name == "JSONSchemaPropsOrStringArray":
+        return printed.get("schema", printed.get("property", []))
     return printed
 
 

@@ -101,9 +101,14 @@ def _or_bool(value: object) -> Obj:
     return {"allows": value} if is_bool else {"allows": True, "schema": value}
 
 
+def _or_strings(value: object) -> Obj:
+    return {"property": value} if isinstance(value, list) else {"schema": value}
+
+
 _UNIONS: Mapping[str, Callable[[object], Obj]] = {
     "JSONSchemaPropsOrArray": _or_array,
     "JSONSchemaPropsOrBool": _or_bool,
+    "JSONSchemaPropsOrStringArray": _or_strings,
 }
 """Messages that are one of two things in JSON."""
 

@@ -127,7 +127,9 @@ CrdWebhook: clientConfig=2:CrdClientConfig? conversionReviewVersions=3:[string]
 CrdClientConfig: url=3? service=1:CrdService? caBundle=2:bytes
 CrdService: namespace=1! name=2! path=3? port=4:int32?
 CrdStatus: conditions=1:[CrdCondition] acceptedNames=2:CrdNames storedVersions=3:[string]
+    observedGeneration=4:int64
 CrdCondition: type=1! status=2! lastTransitionTime=3:time reason=4 message=5
+    observedGeneration=6:int64
 JSONSchemaProps: id=1 $schema=2 $ref=3? description=4 type=5 format=6 title=7 default=8:rawjson?
     maximum=9:double? exclusiveMaximum=10:bool minimum=11:double? exclusiveMinimum=12:bool
     maxLength=13:int64? minLength=14:int64? pattern=15 maxItems=16:int64? minItems=17:int64?
@@ -136,19 +138,27 @@ JSONSchemaProps: id=1 $schema=2 $ref=3? description=4 type=5 format=6 title=7 de
     allOf=25:[JSONSchemaProps] oneOf=26:[JSONSchemaProps] anyOf=27:[JSONSchemaProps]
     not=28:JSONSchemaProps? properties=29:{JSONSchemaProps}
     additionalProperties=30:JSONSchemaPropsOrBool? patternProperties=31:{JSONSchemaProps}
-    additionalItems=33:JSONSchemaPropsOrBool? definitions=34:{JSONSchemaProps}
-    externalDocs=35:ExternalDocumentation? example=36:rawjson? nullable=37:bool
+    dependencies=32:{JSONSchemaPropsOrStringArray} additionalItems=33:JSONSchemaPropsOrBool?
+    definitions=34:{JSONSchemaProps} externalDocs=35:ExternalDocumentation?
+    example=36:rawjson? nullable=37:bool
     x-kubernetes-preserve-unknown-fields=38:bool? x-kubernetes-embedded-resource=39:bool
     x-kubernetes-int-or-string=40:bool x-kubernetes-list-map-keys=41:[string]
     x-kubernetes-list-type=42? x-kubernetes-map-type=43? x-kubernetes-validations=44:[CelRule]
 JSONSchemaPropsOrArray: schema=1:JSONSchemaProps? jSONSchemas=2:[JSONSchemaProps]
 JSONSchemaPropsOrBool: allows=1:bool schema=2:JSONSchemaProps?
+JSONSchemaPropsOrStringArray: schema=1:JSONSchemaProps? property=2:[string]
 ExternalDocumentation: description=1 url=2
 CelRule: rule=1! message=2 messageExpression=3 reason=4? fieldPath=5 optionalOldSelf=6:bool?
 """
 
+_AUTOSCALING = """
+Scale: metadata=1:ObjectMeta spec=2:ScaleSpec status=3:ScaleStatus
+ScaleSpec: replicas=1:int32
+ScaleStatus: replicas=1:int32! selector=2
+"""
+
 MESSAGES = parse_tables(
-    _META + _CORE + _GROUPS + _RBAC + _AUTHENTICATION + _AUTHORIZATION + _EXTENSIONS
+    _META + _CORE + _GROUPS + _RBAC + _AUTHENTICATION + _AUTHORIZATION + _EXTENSIONS + _AUTOSCALING
 )
 """Every message by its name here (not always the name in the API)."""
 
@@ -158,6 +168,7 @@ _KINDS = {
     "certificates.k8s.io/v1": "CertificateSigningRequest",
     "rbac.authorization.k8s.io/v1": "Role ClusterRole RoleBinding ClusterRoleBinding",
     "apiextensions.k8s.io/v1": "CustomResourceDefinition",
+    "autoscaling/v1": "Scale",
     "authentication.k8s.io/v1": "TokenRequest TokenReview SelfSubjectReview",
     "authorization.k8s.io/v1": "SubjectAccessReview LocalSubjectAccessReview"
     " SelfSubjectAccessReview SelfSubjectRulesReview",

@@ -6,6 +6,8 @@ client must set. Metadata is left to `hub.meta.schema.openapi`, as for custom re
 >>> builtin_schema("v1", "ConfigMap")["properties"]["immutable"]["type"]
 'boolean'
 >>> builtin_schema("v1", "Nothing")
+
+A message that contains itself stands in a component of its own, which `ENDLESS` names.
 """
 
 from collections.abc import Iterable
@@ -23,15 +25,19 @@ _SCALARS: dict[str, Obj] = {
     "int64": {"type": "integer", "format": "int64"},
     "time": {"type": "string", "format": "date-time"},
     "microtime": {"type": "string", "format": "date-time"},
-    "rawjson": {"type": "object"},
+    "double": {"type": "number", "format": "double"},
+    "rawjson": {},
     "strings": {"type": "array", "items": {"type": "string"}},
 }
+_APIEXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
+ENDLESS = {"JSONSchemaProps": f"{_APIEXTENSIONS}.JSONSchemaProps"}
+"""Messages that contain themselves, with the names of their components."""
 
 _MERGED_BY = {
     "ServiceAccount.secrets": "name",
-    "ServiceAccount.imagePullSecrets": "name",
     "ObjectMeta.ownerReferences": "uid",
     "NamespaceStatus.conditions": "type",
+    "JSONSchemaProps.x-kubernetes-validations": "rule",
 }
 """Lists that a strategic merge patch merges, with the key of their items."""
 
@@ -40,12 +46,17 @@ _MAPS = {
     "ObjectMeta.ownerReferences",
     "NamespaceStatus.conditions",
     "CsrStatus.conditions",
+    "CrdStatus.conditions",
+    "JSONSchemaProps.x-kubernetes-validations",
 }
 """Lists whose items server-side apply tells apart by the same key (``type`` for conditions)."""
 
 _SETS = {"ObjectMeta.finalizers"}
-_PLAIN = {"NamespaceSpec.finalizers", "StatusDetails.causes"} | _MAPS | _SETS
+_PLAIN = _MAPS | _SETS
 """Lists that are not atomic."""
+
+_OBJECTS = {"ManagedFieldsEntry.fieldsV1"}
+"""Raw JSON that is always an object."""
 
 _ATOMIC_OBJECTS = {
     *("ObjectReference", "LocalObjectReference", "OwnerReference", "RoleRef", "Subject"),
@@ -59,44 +70,69 @@ _REQUIRED = {
     "RoleBinding": ("roleRef",),
     "ClusterRoleBinding": ("roleRef",),
     "PolicyRule": ("verbs",),
-    "TokenRequest": ("spec",),
-    "TokenRequestSpec": ("audiences",),
-    "TokenRequestStatus": ("expirationTimestamp",),
+    "events.EventSeries": ("lastObservedTime",),
     "TokenReview": ("spec",),
+    "TokenReviewSpec": ("token",),
     "SubjectAccessReview": ("spec",),
     "LocalSubjectAccessReview": ("spec",),
     "SelfSubjectAccessReview": ("spec",),
     "SelfSubjectRulesReview": ("spec",),
+    "RulesStatus": ("resourceRules", "nonResourceRules"),
+    "ResourceRule": ("verbs",),
+    "NonResourceRule": ("verbs",),
+    "CustomResourceDefinition": ("spec",),
+    "CrdSpec": ("names", "versions"),
+    "CrdWebhook": ("conversionReviewVersions",),
 }
+"""Fields that must be set, beside those that are always printed."""
 
-
-_ENDLESS = {"CustomResourceDefinition"}
-"""Kinds with a table that refers to itself; their schema is the registry's."""
+_OPTIONAL = {
+    *("Event.reportingComponent", "Event.reportingInstance"),
+    *("RoleRef.apiGroup", "TokenRequestStatus.token"),
+}
+"""Fields that are always printed and need not be set."""
 
 
 def builtin_schema(api_version: str, kind: str) -> Obj | None:
     """Return the schema of a built-in kind, None for a kind that has no table.
 
-    Self-contained but for metadata, which is an empty object here.
+    Self-contained but for metadata, which is an empty object here, and for `ENDLESS`.
     """
-    message = None if kind in _ENDLESS else KINDS.get((api_version, kind))
+    message = KINDS.get((api_version, kind))
     return None if message is None else message_schema(message, metadata={"type": "object"})
+
+
+def endless_schemas(api_version: str, kind: str) -> dict[str, Obj]:
+    """Return the components that a built-in kind's schema refers to."""
+    if kind != "CustomResourceDefinition" or (api_version, kind) not in KINDS:
+        return {}
+    return {name: message_schema(MESSAGES[m], metadata={}) for m, name in ENDLESS.items()}
 
 
 def message_schema(message: MessageSpec, *, metadata: Obj) -> Obj:
     """Return the schema of one message; `metadata` stands for every ObjectMeta and ListMeta."""
     properties = {f.name: _field(message, f, metadata) for f in message.fields}
-    schema: Obj = {"type": "object", "properties": properties}
+    schema: Obj = {"type": "object"}
+    if properties:
+        schema["properties"] = properties
     description = describe(message.name)
     if description:
         schema = {"description": description, **schema}
-    always = [f.name for f in message.fields if f.presence is Presence.ALWAYS]
+    always = [
+        f.name
+        for f in message.fields
+        if f.presence is Presence.ALWAYS and f"{message.name}.{f.name}" not in _OPTIONAL
+    ]
     required = _in_order(message, [*always, *_REQUIRED.get(message.name, ())])
     if required:
         schema["required"] = required
     if message.name in _ATOMIC_OBJECTS:
         schema["x-kubernetes-map-type"] = "atomic"
     return schema
+
+
+_EITHER = "JSONSchemaPropsOr"
+"""Messages that are one of two things in JSON, and so of no type."""
 
 
 def _in_order(message: MessageSpec, names: Iterable[str]) -> list[str]:
@@ -107,8 +143,8 @@ def _in_order(message: MessageSpec, names: Iterable[str]) -> list[str]:
 def _field(message: MessageSpec, field: FieldSpec, metadata: Obj) -> Obj:
     if field.type in ("ObjectMeta", "ListMeta"):
         return metadata
-    one = dict(_SCALARS.get(field.type) or message_schema(MESSAGES[field.type], metadata=metadata))
     path = f"{message.name}.{field.name}"
+    one = {"type": "object"} if path in _OBJECTS else _one(field.type, metadata)
     description = describe(path)
     if field.shape is Shape.ONE:
         schema = {**one, "description": description or one.get("description", "")}
@@ -117,6 +153,17 @@ def _field(message: MessageSpec, field: FieldSpec, metadata: Obj) -> Obj:
     else:
         schema = {"description": description, "type": "array", "items": one, **_list_traits(path)}
     return {k: v for k, v in schema.items() if v != ""}
+
+
+def _one(type_: str, metadata: Obj) -> Obj:
+    """Return the schema of one value of a type: of a message's or of a scalar's."""
+    if type_ in ENDLESS:
+        return {"allOf": [{"$ref": f"#/components/schemas/{ENDLESS[type_]}"}]}
+    if type_.startswith(_EITHER):
+        return {"description": describe(type_)}
+    if type_ in _SCALARS:
+        return dict(_SCALARS[type_])
+    return message_schema(MESSAGES[type_], metadata=metadata)
 
 
 def _list_traits(path: str) -> Obj:

@@ -9,6 +9,8 @@ no line of its own for the field.
 ''
 """
 
+from hub.meta.schema.definition_text import LINES
+
 _LINES = """
 Namespace: A scope for names; what stands in it goes with it
 NamespaceSpec.finalizers: What must be cleaned up before the namespace goes
@@ -202,7 +204,7 @@ StatusCause.field: The field it is about
 *.lastTransitionTime: When the status changed last
 """
 
-_TEXTS = dict(line.split(": ", 1) for line in _LINES.strip().splitlines())
+_TEXTS = dict(line.split(": ", 1) for line in (_LINES.strip() + LINES.rstrip()).splitlines())
 _TOPS = {"spec": "What is wanted", "status": "What is the case"}
 
 

@@ -8,13 +8,15 @@ names built-in components as kube-apiserver does.
 'io.open-cluster-management.cluster.v1.ManagedCluster'
 >>> component_name("", "v1", "Secret")
 'io.k8s.api.core.v1.Secret'
+>>> component_name("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition'
 >>> index({"api/v1": "AB"})
 {'paths': {'api/v1': {'serverRelativeURL': '/openapi/v3/api/v1?hash=AB'}}}
 """
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hub.meta import Obj
@@ -35,13 +37,17 @@ _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 
 @dataclass(frozen=True, slots=True)
 class SubDoc:
-    """A subresource; without a kind of its own it has that of the resource."""
+    """A subresource; without a kind of its own it has that of the resource.
+
+    `is_told`: its operations name its own kind (those of a custom kind's Scale name the resource's).
+    """
 
     name: str
     verbs: tuple[str, ...]
     group: str = ""
     version: str = ""
     kind: str = ""
+    is_told: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,8 @@ class KindDoc:
     is_custom: bool = True
     list_kind: str = ""
     selectable: tuple[str, ...] = ()
+    parts: Mapping[str, Obj] = field(default_factory=dict)
+    """Components that `schema` refers to, by name."""
 
 
 def document_path(group: str, version: str) -> str:
@@ -85,6 +93,8 @@ def index(hashes: Mapping[str, str]) -> Obj:
 
 def component_name(group: str, version: str, kind: str) -> str:
     """Return the name of a kind's schema in a document."""
+    if group == "apiextensions.k8s.io":
+        return f"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.{version}.{kind}"
     if group in _BUILTIN_GROUPS:
         return f"io.k8s.api.{group.partition('.')[0] or 'core'}.{version}.{kind}"
     return f"{'.'.join(reversed(group.split('.')))}.{version}.{kind}"
@@ -97,7 +107,7 @@ def group_version_document(
     schemas: Obj = dict(_shared_schemas(group, version))
     paths: Obj = {}
     for kind in kinds:
-        schemas |= _kind_schemas(group, version, kind)
+        schemas |= {**_kind_schemas(group, version, kind), **kind.parts}
         for sub in kind.subresources:
             if sub.kind:
                 name = component_name(sub.group, sub.version, sub.kind)
@@ -215,7 +225,7 @@ def _paths(group: str, version: str, kind: KindDoc) -> Iterator[tuple[str, Obj |
         component=component_name(group, version, kind.kind),
         list_component=component_name(group, version, kind.list_kind or f"{kind.kind}List"),
         is_namespaced=kind.is_namespaced,
-        has_strategic=not kind.is_custom,
+        is_custom=kind.is_custom,
     )
     if kind.is_namespaced:
         yield f"{root}/{kind.plural}", collection_item(target, kind.verbs, across=True)
@@ -241,7 +251,7 @@ def _renamed(item: Obj, old: str, new: str, sub: SubDoc) -> Obj:
     def walk(value: Any) -> Any:
         if isinstance(value, dict):
             return {
-                k: gvk if k == "x-kubernetes-group-version-kind" else walk(v)
+                k: gvk if k == "x-kubernetes-group-version-kind" and sub.is_told else walk(v)
                 for k, v in value.items()
             }
         if isinstance(value, list):

@@ -3,7 +3,8 @@
 Owns what clients look for in ``/openapi/v3``: kubectl finds the kind of a path by
 ``x-kubernetes-group-version-kind``, asks the patch operation whether it knows ``fieldValidation``
 and ``dryRun``, and reads which patches there are from its media types. Mirrors what
-k8s.io/apiserver/pkg/endpoints/installer.go publishes.
+k8s.io/apiserver/pkg/endpoints/installer.go publishes of built-in kinds, and
+apiextensions-apiserver's ``controller/openapi/builder`` of custom ones.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,6 +46,7 @@ _LIST = (
     *("resourceVersion", "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch"),
 )
 _WRITE = ("dryRun", "fieldManager", "fieldValidation")
+_WATCH = ("allowWatchBookmarks", "watch")
 _DELETE = ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy")
 
 
@@ -87,7 +89,7 @@ class Target:
     component: str
     list_component: str
     is_namespaced: bool
-    has_strategic: bool
+    is_custom: bool
     suffix: str = ""
 
 
@@ -123,7 +125,7 @@ def _operation(target: Target, verb: str, *, across: bool) -> Obj:
         "tags": [f"{_lower(_camel(target.group or 'core'))}_{target.version}"],
         "description": f"{verb} {target.kind} objects",
         "operationId": _operation_id(target, spec.word, across=across),
-        "parameters": [_query_parameter(name) for name in spec.parameters],
+        "parameters": [_query_parameter(name) for name in _parameters(target, verb)],
         "responses": dict(_responses(target, verb)),
         "x-kubernetes-action": spec.action,
         "x-kubernetes-group-version-kind": {
@@ -135,11 +137,21 @@ def _operation(target: Target, verb: str, *, across: bool) -> Obj:
     if verb in ("create", "update"):
         operation["requestBody"] = _body(target.component, BODY_TYPES, is_required=True)
     elif verb == "patch":
-        types = (*PATCH_TYPES, STRATEGIC) if target.has_strategic else PATCH_TYPES
+        types = (*PATCH_TYPES, STRATEGIC) if not target.is_custom else PATCH_TYPES
         operation["requestBody"] = _body(f"{META}.Patch", types, is_required=True)
     elif verb.startswith("delete"):
         operation["requestBody"] = _body(f"{META}.DeleteOptions", BODY_TYPES, is_required=False)
     return operation
+
+
+def _parameters(target: Target, verb: str) -> Sequence[str]:
+    """Return the query parameters that are told; more are read."""
+    parameters = _VERBS[verb].parameters
+    if verb == "deletecollection":
+        hidden = _DELETE if target.is_custom else _WATCH
+    else:
+        hidden = ("resourceVersion",) if verb == "get" and not target.is_custom else ()
+    return [name for name in parameters if name not in hidden]
 
 
 def _responses(target: Target, verb: str) -> Iterator[tuple[str, Obj]]:

@@ -19,12 +19,12 @@ from hub.meta.schema.structural import Schema, parse
 from hub.meta.schema.validate import Validator
 from hub.registry.crd.conditions import is_true
 from hub.registry.crd.paths import field_text, simple_path
-from hub.registry.kind import STANDARD_VERBS, Kind, ScalePaths, Served, View
+from hub.registry.kind import Kind, ScalePaths, Served, View
 from hub.registry.objects import meta_of
 from hub.registry.printing import Printer, age_printer, name_printer, path_printer
 from hub.registry.strategy import Strategy
 
-_WHILE_TERMINATING = tuple(verb for verb in STANDARD_VERBS if verb != "create")
+_TERMINATING = "create not allowed while custom resource definition is terminating"
 
 
 class Compiled:
@@ -56,15 +56,24 @@ class CustomStrategy(Strategy):
     """A version's rules.
 
     `paths` are the selectable fields of all versions (what objects are indexed by), `selectable`
-    those of this one.
+    those of this one. `is_ending`: the definition is being deleted.
     """
 
     def __init__(
-        self, compiled: Compiled, *, paths: Sequence[str], selectable: Sequence[str]
+        self,
+        compiled: Compiled,
+        *,
+        paths: Sequence[str],
+        selectable: Sequence[str],
+        is_ending: bool,
     ) -> None:
-        self._compiled = compiled
+        self._compiled, self._is_ending = compiled, is_ending
         self._paths = {path.removeprefix("."): simple_path(path) for path in paths}
         self._selectable = tuple(path.removeprefix(".") for path in selectable)
+
+    def creation_refusal(self) -> str:
+        """Refuse new objects of a kind that goes (``forbidCreateAdmission``)."""
+        return _TERMINATING if self._is_ending else ""
 
     def default(self, obj: Obj) -> None:
         """Fill the schema's defaults."""
@@ -115,7 +124,12 @@ def custom_kind(definition: Obj) -> Custom:
         if not is_storage:
             view = _view(spec, version, code, versions[0], is_old=is_old)
         views = (storage,) if is_storage else (storage, view)
-        strategy = CustomStrategy(code, paths=paths, selectable=_selectable(version))
+        strategy = CustomStrategy(
+            code,
+            paths=paths,
+            selectable=_selectable(version),
+            is_ending=is_true(definition, "Terminating"),
+        )
         kinds.append((_kind(definition, version, views, strategy), view))
     served = tuple(Served(kind, view) for kind, view in kinds if view.is_served)
     return Custom(kinds[0][0], served)
@@ -191,7 +205,6 @@ def _kind(definition: Obj, version: Obj, views: tuple[View, ...], strategy: Stra
         is_namespaced=definition["spec"]["scope"] == "Namespaced",
         strategy=strategy,
         subresources=tuple(n for n in ("status", "scale") if subresources.get(n) is not None),
-        verbs=_WHILE_TERMINATING if is_true(definition, "Terminating") else STANDARD_VERBS,
         has_generation=True,
         is_custom=True,
         returns_deleted=False,

@@ -72,18 +72,6 @@ FIELDS: dict[str, Shape] = {
         "observedGeneration": int,
     },
 }
-_REQUIRED = {
-    "": ("spec",),
-    "spec": ("group", "names", "scope", "versions"),
-    "spec.names": ("kind", "plural"),
-    "spec.versions[]": ("name", "served", "storage"),
-    "spec.versions[].additionalPrinterColumns[]": ("jsonPath", "name", "type"),
-    "spec.versions[].selectableFields[]": ("jsonPath",),
-    "spec.versions[].subresources.scale": ("specReplicasPath", "statusReplicasPath"),
-    "spec.conversion": ("strategy",),
-    "status.acceptedNames": ("kind", "plural"),
-    "status.conditions[]": ("status", "type"),
-}
 _ROOT = frozenset({"apiVersion", "kind"})
 _KEYWORDS = frozenset(
     {
@@ -160,27 +148,3 @@ def _nested(kept: Obj, path: str) -> Iterator[tuple[str, str, Obj]]:
         if isinstance(kept.get(key), dict):
             yield key, f"{path}.{key}", kept[key]
 
-
-def published() -> Obj:
-    """Return the kind's own schema, for OpenAPI."""
-    schema = _published(FIELDS, "")
-    return {"description": "Defines a kind of its own.", **schema}
-
-
-_TYPES = {str: "string", int: "integer", bool: "boolean"}
-
-
-def _published(shape: Shape, path: str) -> Obj:
-    if isinstance(shape, dict):
-        properties = {
-            name: _published(below, f"{path}.{name}" if path else name)
-            for name, below in shape.items()
-        }
-        required = _REQUIRED.get(path)
-        known: Obj = {"type": "object", "properties": properties}
-        return known | ({"required": list(required)} if required else {})
-    if isinstance(shape, list):
-        return {"type": "array", "items": _published(shape[0], f"{path}[]")}
-    if isinstance(shape, type) and shape in _TYPES:
-        return {"type": _TYPES[shape]}
-    return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

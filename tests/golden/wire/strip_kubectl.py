@@ -4,7 +4,7 @@
 
 Keeps what the replay reads. Discovery and OpenAPI documents become outlines (structure without
 descriptions) of the groups that a hub serves; Tables lose the descriptions of their columns,
-CustomResourceDefinitions those of their schemas; answers about kinds outside `_GROUPS` and about
+CustomResourceDefinitions of others those of their schemas; answers about kinds outside `_GROUPS` and about
 core kinds that no hub of ours serves are left out, as those are never compared.
 """
 
@@ -52,6 +52,7 @@ _HASH = re.compile(r"([0-9A-F]{12})[0-9A-F]{116}")
 """An ETag; its beginning tells it from the others."""
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _OWN_CRD = "demo.example.com"
+_SCALE = "autoscaling/v1 Scale"
 _CORE_KINDS = {"Namespace", "ConfigMap", "Secret", "ServiceAccount", "Event"}
 
 
@@ -144,9 +145,7 @@ def _outlined(path: str, answer: Obj) -> Obj:
         return {k: v for k, v in found.items() if not is_core or k.split("/")[0] in _CORE}
     if path == _CRDS:
         answer["items"] = [i for i in answer["items"] if i["spec"]["group"] == _OWN_CRD]
-    if path.startswith(_CRDS):
-        answer = _undescribed(answer)
-    return _without_noise(answer)
+    return _without_noise(_undescribed_crd(answer))
 
 
 def _served(outline: Obj) -> Obj:
@@ -169,7 +168,8 @@ def _kinds(outline: Obj) -> Obj:
     found = {}
     for key, value in outline.items():
         version, kind = key.split(" ")
-        if version.split("/")[0] in _GROUPS or (version == "v1" and kind in _CORE_KINDS):
+        is_core = version == "v1" and kind in _CORE_KINDS
+        if version.split("/")[0] in _GROUPS or is_core or key == _SCALE:
             found[key] = value
     return found
 
@@ -229,7 +229,9 @@ def _events(chunks: list[list[object]]) -> list[list[object]]:
 
 
 def _undescribed_crd(obj: Obj) -> Obj:
-    return _undescribed(obj) if obj.get("kind") == "CustomResourceDefinition" else obj
+    """Take the descriptions off a CustomResourceDefinition that the tour did not make itself."""
+    is_foreign = obj.get("kind") == "CustomResourceDefinition" and obj["spec"]["group"] != _OWN_CRD
+    return _undescribed(obj) if is_foreign else obj
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from hub.meta import Obj
 from hub.meta.protobuf.tables import KINDS
-from hub.meta.schema.builtin import builtin_schema
+from hub.meta.schema.builtin import builtin_schema, endless_schemas
 from hub.meta.schema.openapi import (
     KindDoc,
     SubDoc,
@@ -21,7 +21,8 @@ from tests.unit.meta.schema.golden import GOLDEN
 
 _ALL = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _GROUP = "work.open-cluster-management.io"
-_META = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1"
+_COMPONENTS = "#/components/schemas/"
+_META = f"{_COMPONENTS}io.k8s.apimachinery.pkg.apis.meta.v1"
 
 
 def _work() -> Obj:
@@ -137,14 +138,34 @@ def test_a_kind_of_which_nothing_is_known_is_an_object() -> None:
     assert published_schema(None) == {"type": "object"}
 
 
-def test_a_kind_whose_table_has_no_end_has_no_schema_here() -> None:
-    assert builtin_schema("apiextensions.k8s.io/v1", "CustomResourceDefinition") is None
+def test_a_schema_of_schemas_stands_in_a_component_of_its_own() -> None:
+    group, version = "apiextensions.k8s.io", "v1"
+    kind = "CustomResourceDefinition"
+    document = group_version_document(
+        group,
+        version,
+        [
+            KindDoc(
+                kind,
+                "customresourcedefinitions",
+                False,
+                _ALL,
+                builtin_schema(f"{group}/{version}", kind),
+                is_custom=False,
+                parts=endless_schemas(f"{group}/{version}", kind),
+            )
+        ],
+    )
+    schemas = document["components"]["schemas"]
+    unknown = {r for r in _references(document) if r.removeprefix(_COMPONENTS) not in schemas}
+    assert unknown == set()
+    package = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
+    below = schemas[f"{package}.JSONSchemaProps"]["properties"]["not"]["allOf"]
+    assert below == [{"$ref": f"{_COMPONENTS}{package}.JSONSchemaProps"}]
+    assert list(_undescribed(schemas[f"{package}.JSONSchemaProps"], "JSONSchemaProps")) == []
 
 
-@pytest.mark.parametrize(
-    ("api_version", "kind"),
-    sorted(found for found in KINDS if found[1] != "CustomResourceDefinition"),
-)
+@pytest.mark.parametrize(("api_version", "kind"), sorted(KINDS))
 def test_every_built_in_kind_and_field_is_described(api_version: str, kind: str) -> None:
     schema = builtin_schema(api_version, kind)
     assert schema is not None

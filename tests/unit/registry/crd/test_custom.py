@@ -54,8 +54,10 @@ def test_what_was_written_under_the_first_schema_is_read_as_it_is() -> None:
 def test_nothing_is_created_while_the_definition_goes() -> None:
     obj = established()
     obj["status"]["conditions"] = [{"type": "Terminating", "status": "True"}]
-    verbs = custom_kind(obj).kind.verbs
+    kind = custom_kind(obj).kind
+    verbs = kind.offered_verbs
     assert "create" not in verbs
+    assert "terminating" in kind.strategy.creation_refusal()
     assert "patch" in verbs
 
 

@@ -1,4 +1,9 @@
-from hub.registry.crd.fields import prune, published
+from collections.abc import Iterator
+
+from hub.meta.protobuf.schema import MessageSpec
+from hub.meta.protobuf.tables import MESSAGES
+from hub.registry.crd.fields import FIELDS, SCHEMA_FIELD, prune
+from hub.registry.shape import Shape
 
 
 def test_a_definition_of_known_fields_stays_as_it_is() -> None:
@@ -60,10 +65,20 @@ def test_values_of_a_wrong_type_are_left_for_others_to_find() -> None:
     assert prune(obj) == (obj, [])
 
 
-def test_the_published_schema_names_every_field_of_a_version() -> None:
-    versions = published()["properties"]["spec"]["properties"]["versions"]
-    assert versions["items"]["properties"]["schema"]["properties"]["openAPIV3Schema"] == {
-        "type": "object",
-        "x-kubernetes-preserve-unknown-fields": True,
-    }
-    assert published()["required"] == ["spec"]
+def test_the_fields_are_those_of_the_message_table() -> None:
+    message = MESSAGES["CustomResourceDefinition"]
+    assert set(_paths(FIELDS)) == set(_told(message)) - {"metadata"}
+
+
+def _paths(shape: Shape, path: str = "") -> Iterator[str]:
+    inner = shape[0] if isinstance(shape, list) else shape
+    for name, below in inner.items() if isinstance(inner, dict) else ():
+        yield f"{path}{name}"
+        yield from _paths(below, f"{path}{name}.")
+
+
+def _told(message: MessageSpec, path: str = "") -> Iterator[str]:
+    for field in message.fields:
+        yield f"{path}{field.name}"
+        if field.type in MESSAGES and field.name not in ("metadata", SCHEMA_FIELD):
+            yield from _told(MESSAGES[field.type], f"{path}{field.name}.")
