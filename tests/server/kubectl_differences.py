@@ -100,9 +100,7 @@ KUBECTL_DIFFERENCES: tuple[Difference, ...] = (
         "* GET /openapi/v3", "adds", "/apis~1operator.open-cluster-management.io~1v1", _MANAGER
     ),
     Difference("1.3?/18? GET /openapi/v3", "changes", "(status) 304 -> 200", _LATE),
-    Difference(
-        "1.3?/18? GET /openapi/v3", "changes", "(content-type)  -> application/json", _LATE
-    ),
+    Difference("1.3?/18? GET /openapi/v3", "changes", "(content-type)  -> application/json", _LATE),
     Difference("1.3?/18? GET /openapi/v3", "changes", '(body)  -> {"paths":*', _LATE),
     Difference("1.35-expired/7 *", "adds", "/details/retryAfterSeconds", _NO_CACHE),
     Difference("1.35-expired/8 ERROR *", "changes", "/message", _NO_CACHE),

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from hub.http.client import Client, ClientStream
 from hub.meta import Obj
@@ -97,7 +98,7 @@ class KubectlReplay:
                 self.on_begun(exchange)
             name = str(recorded["metadata"]["name"])
             collection = exchange.route.removesuffix(f"/{name}")
-            await self._until(collection, name, lambda obj, wanted=wanted: wanted <= _reasons(obj))
+            await self._until(collection, name, partial(_has_come_to, wanted))
 
     def _is_served(self, exchange: KubectlExchange) -> bool:
         if exchange.route == "/openapi/v2":
@@ -205,8 +206,8 @@ class KubectlReplay:
     async def _settle_down(self, exchange: KubectlExchange) -> None:
         """Wait for what the recorded hub had done when the next command came."""
         if exchange.parts[2] == "certificatesigningrequests/approval":
-            path = exchange.route.removesuffix("/approval")
-            await self._until(*path.rsplit("/", 1), _is_decided)
+            collection, name = exchange.route.removesuffix("/approval").rsplit("/", 1)
+            await self._until(collection, name, _is_decided)
 
     async def _until(self, collection: str, name: str, is_met: Callable[[Obj], bool]) -> None:
         query = f"{collection}?watch=true&fieldSelector=metadata.name%3D{name}"
@@ -331,6 +332,10 @@ def _is_decided(request: Obj) -> bool:
     status = request.get("status") or {}
     denied = any(c["type"] == "Denied" for c in status.get("conditions") or ())
     return denied or "certificate" in status
+
+
+def _has_come_to(wanted: set[str], definition: Obj) -> bool:
+    return wanted <= _reasons(definition)
 
 
 def _reasons(definition: Obj) -> set[str]:

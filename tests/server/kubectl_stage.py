@@ -32,7 +32,6 @@ from hub.registry.kind import Kind
 from hub.registry.objects import is_deleting
 from hub.store import Store
 from tests.hubs import InProcess, running_hub
-from tests.server.kubectl_recording import KubectlExchange
 from tests.server.kubectl_replay import DEFINITIONS, TOUR, KubectlReplay
 from tests.server.wire_compare import Learned
 from tests.server.wire_differences import Difference

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from hub.meta import Obj
 from tests.hubs import MERGE, InProcess, running_hub
-from tests.server.support import TABLE
+from tests.server.support import PROTOBUF, TABLE
 from tests.server.widgets import (
     DEFINITIONS,
     define,
@@ -222,6 +222,37 @@ async def test_scale_is_read_patched_and_replaced(hub: InProcess, base: str) -> 
     assert stale.status == 409
     found = await hub.admin.get(f"{base}/a")
     assert (found["spec"]["replicas"], found["metadata"]["generation"]) == (0, 3)
+
+
+async def test_a_scale_may_be_sent_as_protobuf(hub: InProcess, base: str) -> None:
+    """As client-go's scale client sends it; the bytes are put together by hand."""
+    made = await hub.admin.create(base, widget("a", replicas=2))
+    path, meta = f"{base}/a/scale", made["metadata"]
+
+    def text(number: int, value: str | bytes) -> bytes:
+        data = value.encode() if isinstance(value, str) else value
+        return bytes([number << 3 | 2, len(data)]) + data
+
+    def body(*, version: str = "autoscaling/v1", replicas: int = 3, revision: str = "") -> bytes:
+        types = text(1, version) + text(2, "Scale")
+        named = text(1, "a") + text(3, meta["namespace"]) + text(5, meta["uid"]) + text(6, revision)
+        spec, status = bytes([1 << 3, replicas]), bytes([1 << 3, 1]) + text(2, "a=b")
+        scale = text(1, named) + text(2, spec) + text(3, status)
+        return b"k8s\0" + text(1, types) + text(2, scale) + text(3, "") + text(4, "")
+
+    revision = meta["resourceVersion"]
+    answer = await hub.admin.call("PUT", path, body(revision=revision), content_type=PROTOBUF)
+    assert (answer.status, answer.obj()["spec"]) == (200, {"replicas": 3})
+    assert answer.obj()["status"] == {"replicas": 0}, "the status is not the sender's"
+    assert (await hub.admin.get(f"{base}/a"))["spec"]["replicas"] == 3
+    stale = await hub.admin.call("PUT", path, body(revision=revision), content_type=PROTOBUF)
+    assert stale.status == 409
+    none = await hub.admin.call("PUT", path, body(replicas=0), content_type=PROTOBUF)
+    assert (none.status, none.obj()["spec"]) == (200, {})
+    other = await hub.admin.call("PUT", path, body(version="apps/v1"), content_type=PROTOBUF)
+    assert other.status == 400
+    whole = await hub.admin.call("PUT", f"{base}/a", body(), content_type=PROTOBUF)
+    assert whole.status == 415, "the object itself is JSON or YAML"
 
 
 async def test_a_scale_that_cannot_be_is_refused(hub: InProcess, base: str, defined: Obj) -> None:

@@ -141,14 +141,18 @@ async def test_deleting_a_definition_deletes_its_objects_first(
     refused = await hub.admin.call("POST", base, widget("late"))
     assert (refused.status, refused.obj()["message"]) == (
         403,
-        f'{name} "late" is forbidden: create not allowed while custom resource definition is'
-        " terminating",
+        (
+            f'{name} "late" is forbidden: create not allowed while custom resource definition is'
+            " terminating"
+        ),
     )
     again = await hub.admin.call("POST", DEFINITIONS, definition)
     assert (again.status, again.obj()["message"]) == (
         409,
-        "object is being deleted: customresourcedefinitions.apiextensions.k8s.io"
-        f' "{name}" already exists',
+        (
+            "object is being deleted: customresourcedefinitions.apiextensions.k8s.io"
+            f' "{name}" already exists'
+        ),
     )
     (told,) = (await hub.admin.get(base.split("/namespaces")[0]))["resources"][:1]
     assert "create" not in told["verbs"]

@@ -39,7 +39,7 @@ _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 class SubDoc:
     """A subresource; without a kind of its own it has that of the resource.
 
-    `is_told`: its operations name its own kind (those of a custom kind's Scale name the resource's).
+    `is_told`: its operations name its own kind; those of a custom kind's Scale name the resource's.
     """
 
     name: str

@@ -146,12 +146,12 @@ def _operation(target: Target, verb: str, *, across: bool) -> Obj:
 
 def _parameters(target: Target, verb: str) -> Sequence[str]:
     """Return the query parameters that are told; more are read."""
-    parameters = _VERBS[verb].parameters
+    hidden: Sequence[str] = ()
     if verb == "deletecollection":
         hidden = _DELETE if target.is_custom else _WATCH
-    else:
-        hidden = ("resourceVersion",) if verb == "get" and not target.is_custom else ()
-    return [name for name in parameters if name not in hidden]
+    elif verb == "get" and not target.is_custom:
+        hidden = ("resourceVersion",)
+    return [name for name in _VERBS[verb].parameters if name not in hidden]
 
 
 def _responses(target: Target, verb: str) -> Iterator[tuple[str, Obj]]:

@@ -147,4 +147,3 @@ def _nested(kept: Obj, path: str) -> Iterator[tuple[str, str, Obj]]:
     for key in _SCHEMAS:
         if isinstance(kept.get(key), dict):
             yield key, f"{path}.{key}", kept[key]
-

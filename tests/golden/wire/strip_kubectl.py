@@ -4,8 +4,8 @@
 
 Keeps what the replay reads. Discovery and OpenAPI documents become outlines (structure without
 descriptions) of the groups that a hub serves; Tables lose the descriptions of their columns,
-CustomResourceDefinitions of others those of their schemas; answers about kinds outside `_GROUPS` and about
-core kinds that no hub of ours serves are left out, as those are never compared.
+CustomResourceDefinitions of others those of their schemas; answers about kinds outside `_GROUPS`
+and about core kinds that no hub of ours serves are left out, as those are never compared.
 """
 
 import base64
