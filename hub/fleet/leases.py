@@ -2,7 +2,7 @@
 
 The monotonic clock counts. A cluster whose Lease is not renewed for five lease durations becomes
 Available=Unknown, at that moment and not at the next poll. What the agent wrote into renewTime only
-tells how far its clock is off (condition ClockSynced). After a start every cluster gets a whole
+tells how far its clock is off (condition ClockSynced, from its first renewal on). After a start every cluster gets a whole
 grace period: the hub was away, not the cluster.
 
 Upstream's lease controller compares renewTime with the hub's clock, so that a skewed agent is
@@ -41,6 +41,7 @@ class LeaseJudge:
         self._queue = Queue()
         self._heard_s: dict[str, float] = {}
         self._skew_s: dict[str, float] = {}
+        self._is_refreshing = False
         engine.watches.listen(LEASE, self._lease_changed)
         engine.watches.listen(MANAGED_CLUSTER, self._cluster_changed)
 
@@ -50,7 +51,9 @@ class LeaseJudge:
         cluster = event.namespace
         is_first = cluster not in self._heard_s
         self._heard_s[cluster] = self._clock.monotonic_s()
-        skew = self._skew_of(event.obj)
+        # what the hub writes itself tells nothing of a clock: a new Lease, all of them at the start
+        is_own = event.previous is None or self._is_refreshing
+        skew = None if is_own else self._skew_of(event.obj)
         was_off = self._is_off(cluster, self._skew_s.get(cluster))
         if skew is not None:
             self._skew_s[cluster] = skew
@@ -99,11 +102,13 @@ class LeaseJudge:
         def renew(lease: Obj) -> None:
             lease.setdefault("spec", {})["renewTime"] = now
 
+        self._is_refreshing = True
         for cluster in self._engine.each(MANAGED_CLUSTER):
             name = str(cluster["metadata"]["name"])
             if self._engine.find(LEASE, LEASE_NAME, name) is not None:
                 await self._engine.modify(LEASE, LEASE_NAME, renew, namespace=name)
                 count += 1
+        self._is_refreshing = False
         return count
 
     async def run(self) -> None:
@@ -156,8 +161,6 @@ class LeaseJudge:
         is_off = self._is_off(name, self._skew_s.get(name))
         annotations = cluster["metadata"].get("annotations") or {}
         if is_off is None or annotations.get(SKIP_CLOCK_CHECK) == "true":
-            return
-        if condition_status(cluster, AVAILABLE) == "":
             return
         status = "False" if is_off else "True"
         if condition_status(cluster, CLOCK_SYNCED) == status:

@@ -76,7 +76,7 @@ def recorded() -> list[Sent]:
 async def test_every_recorded_protobuf_body_comes_back_as_it_was_sent(tmp_path: Path) -> None:
     bodies = recorded()
     assert {sent.body for sent in bodies} >= _DECODED.keys()
-    assert (len(_DECODED), len(bodies)) == (30, 36)
+    assert (len(_DECODED), len(bodies)) == (30, 76)
     async with running_hub(tmp_path / "data") as hub:
         for sent in bodies:
             answer, found = await _send(hub.admin, sent)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from hub.meta import Obj
 from hub.meta.codec.json import decode
 from hub.meta.protobuf import MAGIC, decode_envelope, encode_envelope
@@ -53,9 +55,35 @@ async def test_recorded_agents_get_the_answers_they_were_recorded_with(tmp_path:
     assert missing == 12
 
 
+@pytest.mark.parametrize(
+    ("recording", "requests", "watches", "missing"),
+    [
+        ("v1.3-detach", 75, 10, 11),
+        ("v1.3-expired", 34, 26, 5),
+        ("v1.3-rotation", 33, 12, 0),
+    ],
+)
+async def test_a_recorded_agent_lives_through_what_happens_to_it(
+    recording: str, requests: int, watches: int, missing: int, tmp_path: Path
+) -> None:
+    exchanges = read_recording(recording)
+    outcome = await play(exchanges, tmp_path)
+    assert not outcome.unexplained, "\n".join(outcome.unexplained)
+    counts = outcome.counts
+    assert (counts["requests compared"], counts["watches compared"]) == (requests, watches)
+    assert requests + watches == len(exchanges)
+    seen = [event for x in exchanges for event in x.events if not event.is_periodic_bookmark]
+    folded = counts["events folded"]
+    assert counts["events without a counterpart"] == missing
+    assert counts["events compared"] + folded + missing == len(seen)
+    assert folded <= 9, "only ManagedClusters before acceptance and after joining"
+
+
 async def test_every_listed_difference_occurs(tmp_path: Path) -> None:
-    outcome = await play(recorded(), tmp_path)
-    assert [difference for difference in DIFFERENCES if not outcome.used[difference]] == []
+    used = (await play(recorded(), tmp_path)).used
+    for name in ("v1.3-detach", "v1.3-expired", "v1.3-rotation"):
+        used += (await play(read_recording(name), tmp_path / name)).used
+    assert [difference for difference in DIFFERENCES if not used[difference]] == []
 
 
 async def test_without_the_list_the_differences_are_found(tmp_path: Path) -> None:
@@ -64,6 +92,20 @@ async def test_without_the_list_the_differences_are_found(tmp_path: Path) -> Non
     text = "\n".join(outcome.unexplained)
     assert "v1.3/80 WATCH certificatesigningrequests: (status) 403 -> 200" in text
     assert "v0.16/1 GET certificatesigningrequests: /items/0/kind adds" in text
+
+
+async def test_a_refusal_that_is_recorded_otherwise_is_found(tmp_path: Path) -> None:
+    """The 403s of a detached agent are compared like the rest."""
+    changed = {
+        49: lambda x: replace(x, answer=_at(x.answer, "details", kind="works")),
+        52: lambda x: replace(x, answer={**x.answer, "message": "forbidden"}),
+    }
+    exchanges = [changed.get(x.seq, lambda x: x)(x) for x in read_recording("v1.3-detach")]
+    outcome = await play(exchanges, tmp_path)
+    assert {line.split(":")[0] for line in outcome.unexplained} == {
+        "v1.3-detach/49 GET manifestworks",
+        "v1.3-detach/52 WATCH managedclusters",
+    }
 
 
 async def test_a_recording_with_other_answers_does_not_pass(tmp_path: Path) -> None:

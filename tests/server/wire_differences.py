@@ -69,17 +69,27 @@ _REFRESH = (
     "At every start the hub renews all Leases before it listens, so that nobody takes the hub's own"
     " absence for that of the clusters."
 )
+_CLEANUP = (
+    "OCM's clean-up controllers tell in a condition how far a detachment has come, and take their"
+    " finalizers off one after the other, five seconds later. Ours delete the same, take both off"
+    " at once, and write nothing on the way."
+)
+_NO_CACHE = (
+    "The recorded hub ran without a watch cache by then, and says it in other words. With one it"
+    " names both revisions, as this hub does."
+)
 _ADDON = "*managedclusteraddons*"
+_LABEL = "/metadata/labels/feature.open-cluster-management.io~1addon-demo-addon"
 
 DIFFERENCES = (
     Difference(
-        "v1.3/*",
+        "v1.3*",
         "changes",
         "(content-type) application/vnd.kubernetes.protobuf* -> application/json",
         _BY_JSON,
     ),
-    Difference("v1.3/* BOOKMARK certificatesigningrequests@*", "lacks", "/object/spec/*", _BY_GO),
-    Difference("v1.3/* BOOKMARK certificatesigningrequests@*", "lacks", "/object/status", _BY_GO),
+    Difference("v1.3*/* BOOKMARK certificatesigningrequests@*", "lacks", "/object/spec/*", _BY_GO),
+    Difference("v1.3*/* BOOKMARK certificatesigningrequests@*", "lacks", "/object/status", _BY_GO),
     Difference("v0.16/* GET certificatesigningrequests", "adds", "/items/*/kind", _ITEMS),
     Difference("v0.16/* GET certificatesigningrequests", "adds", "/items/*/apiVersion", _ITEMS),
     Difference(
@@ -96,6 +106,37 @@ DIFFERENCES = (
     Difference("v0.16/10 MODIFIED managedclusters@560", "no event", "(event)", _FEATURE_LABELS),
     Difference("v0.16/10 MODIFIED managedclusters@581", "no event", "(event)", _FEATURE_LABELS),
     Difference("v0.16/10 MODIFIED managedclusters@624", "no event", "(event)", _FEATURE_LABELS),
+    Difference(
+        "v1.3-detach/7 MODIFIED managedclusters@403", "no event", "(event)", _FEATURE_LABELS
+    ),
+    Difference(
+        "v1.3-expired/22 MODIFIED managedclusters@694", "no event", "(event)", _FEATURE_LABELS
+    ),
+    Difference(
+        "v1.3-expired/37 MODIFIED managedclusters@740", "no event", "(event)", _FEATURE_LABELS
+    ),
+    Difference("v1.3-detach/7 *", "lacks", _LABEL, _FEATURE_LABELS),
+    Difference("v1.3-detach/7 MODIFIED managedclusters@428", "no event", "(event)", _CLEANUP),
+    Difference("v1.3-detach/7 MODIFIED managedclusters@436", "no event", "(event)", _CLEANUP),
+    Difference("v1.3-detach/7 MODIFIED managedclusters@606", "no event", "(event)", _CLEANUP),
+    Difference("v1.3-detach/7 MODIFIED managedclusters@614", "no event", "(event)", _CLEANUP),
+    Difference(
+        "v1.3-detach/7 DELETED managedclusters@*", "adds", "/metadata/finalizers/1", _CLEANUP
+    ),
+    Difference(
+        "v1.3-detach/7 DELETED managedclusters@*", "lacks", "/status/conditions/4/*", _CLEANUP
+    ),
+    Difference("v1.3-expired/* ERROR *", "changes", "/message", _NO_CACHE),
+    Difference(
+        "v1.3-detach/8 MODIFIED managedclusteraddons@407", "no event", "(event)", _ADDON_MANAGER
+    ),
+    Difference(
+        "v1.3-expired/7 MODIFIED managedclusteraddons@697", "no event", "(event)", _ADDON_MANAGER
+    ),
+    Difference("v1.3-expired/38 ADDED *@730", "lacks", "/status/conditions", _ADDON_MANAGER),
+    Difference("v1.3-detach/8 MODIFIED *@408", "lacks", "/status/conditions", _ADDON_MANAGER),
+    Difference("v1.3-detach/17 PATCH *", "lacks", "/status/conditions", _ADDON_MANAGER),
+    Difference("v1.3-detach/8 MODIFIED *@409", "lacks", "/status/conditions", _ADDON_MANAGER),
     Difference("v1.3/8 MODIFIED managedclusteraddons@592", "no event", "(event)", _ADDON_MANAGER),
     Difference("v0.16/9 MODIFIED managedclusteraddons@563", "no event", "(event)", _ADDON_MANAGER),
     Difference(_ADDON, "lacks", "/metadata/ownerReferences", _ADDON_MANAGER),
@@ -108,6 +149,8 @@ DIFFERENCES = (
     Difference(f"v0.16/{_ADDON}", "lacks", "/status/healthCheck/mode", _ADDON_MANAGER),
     Difference("*", "changes", "(status) 403 -> 200", _COLD_START),
     Difference("v0.16/90 GET managedclusters", "changes", "(status) 429 -> 200", _COLD_START),
+    Difference("v1.3-expired/4? GET leases", "changes", "/spec/renewTime", _REFRESH),
+    Difference("v1.3-expired/4? GET leases", "changes", "/metadata/resourceVersion", _REFRESH),
     Difference("v1.3/88 GET leases", "changes", "/spec/renewTime", _REFRESH),
     Difference("v1.3/88 GET leases", "changes", "/metadata/resourceVersion", _REFRESH),
     Difference("v0.16/97 GET leases", "changes", "/spec/renewTime", _REFRESH),
@@ -120,7 +163,9 @@ _PREAMBLE = """\
 `tests/server/test_wire_replay.py` replays the recorded traffic of two real agents (the klusterlet
 of Open Cluster Management, main of August 2026 as "v1.3", and v0.16.0) with a real hub
 (kube-apiserver 1.36, OCM's controllers) against a hub of ours: see `tests/golden/wire/README.md`.
-Both recordings are of one hub, so both are replayed at once, in order of time. Status codes must be
+"v1.3" and "v0.16" were recorded at once on one hub and are replayed so, in order of time; the
+others each have a hub: "v1.3-detach" (a cluster deleted and made again, twice), "v1.3-expired"
+(watches whose revisions are gone), "v1.3-rotation" (certificates renewed). Status codes must be
 the recorded ones; answers and watch events must be equal after decoding, but for the differences
 below. This file is written from the table in `tests/server/wire_differences.py`; the tests hold
 that it is complete, that no entry is idle, and that this file is that table.
@@ -132,18 +177,21 @@ How values are compared which two hubs cannot share:
 - times that a hub writes: any time since the replay began. Times that a client wrote must come
   back. The renewTime of a Lease is sent as the present.
 - resourceVersions of lists and bookmarks: a number. An informer resumes where it is on our hub.
+- a revision in the message of an expired watch: a number.
 - managedFields: not compared; this hub does not keep them.
 
 Not compared, because it has no counterpart or depends on the time that a replay does not spend:
 
-- the nine 403 answers and the one 429 of the recorded hub's cold start: the requests are sent and
-  must be answered with 200, and the eight watches among them stay open and must bring nothing,
-  least of all a 410: nothing was missed;
+- in "v1.3" and "v0.16", the nine 403 answers and the one 429 of the recorded hub's cold start: the
+  requests are sent and must be answered with 200, and the eight watches among them stay open and
+  must bring nothing, least of all a 410: nothing was missed;
 - bookmarks sent about once a minute, and the end of a watch by timeoutSeconds: the replay closes
   the watch where the recorded one ended;
-- how the recorded hub died: ours is stopped and started on the same directory;
+- how the recorded hub died, or was cut off from its clients: ours is stopped and started on the
+  same directory, and the clients close their watches;
 - what the administrator sent (it was not recorded): creations, updates, deletions, approvals and
-  the add-on's registrations are made from the objects in the watches;
+  the add-on's registrations are made from the objects in the watches, at the time of the scenario
+  where no watch was open; history is compacted when it was;
 - response headers other than Content-Type; HTTP/1.1 in the recordings is HTTP/2 in the replay.
 
 `Where` matches `recording/seq METHOD resource`, or for an event `recording/seq TYPE

@@ -12,6 +12,14 @@ from hub.meta.protobuf.wire import fields
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "wire"
 INITIAL_END = "k8s.io/initial-events-end"
+_FILES = {
+    "v1.3": "klusterlet-v1.3-bootstrap.jsonl",
+    "v0.16": "klusterlet-v0.16-bootstrap.jsonl",
+    "v1.3-detach": "klusterlet-v1.3-detach.jsonl",
+    "v1.3-expired": "klusterlet-v1.3-expired.jsonl",
+    "v1.3-rotation": "klusterlet-v1.3-rotation.jsonl",
+}
+"""The recordings by the names that labels have for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +32,7 @@ class RecordedEvent:
 
     @property
     def revision(self) -> str:
-        return str(self.object["metadata"]["resourceVersion"])
+        return str(self.object["metadata"].get("resourceVersion", ""))
 
     @property
     def name(self) -> str:
@@ -82,8 +90,8 @@ class Exchange:
 
 
 def read_recording(recording: str) -> list[Exchange]:
-    """Return the exchanges of ``klusterlet-<recording>-bootstrap.jsonl`` in order of arrival."""
-    text = (GOLDEN / f"klusterlet-{recording}-bootstrap.jsonl").read_text()
+    """Return the exchanges of a recording in order of arrival."""
+    text = (GOLDEN / _FILES[recording]).read_text()
     return [_exchange(recording, json.loads(line)) for line in text.splitlines()]
 
 

@@ -9,40 +9,12 @@ waits for it when the client had seen it and not before.
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from tests.server.wire_actions import ACTIONS, CAUSES, COMPACTIONS, RESTARTS, Action
 from tests.server.wire_recording import Exchange, RecordedEvent
 
-Verb = Literal["create", "replace", "delete", "patch-status", "approve"]
 RESTART = "hub killed and started again"
 _REST_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """What the administrator did, named by the recorded revision it made."""
-
-    recording: str
-    revision: str
-    verb: Verb
-
-
-ACTIONS = (
-    Action("v1.3", "524", "create"),
-    Action("v1.3", "544", "replace"),
-    Action("v1.3", "588", "create"),
-    Action("v1.3", "593", "patch-status"),
-    Action("v1.3", "598", "approve"),
-    Action("v1.3", "609", "delete"),
-    Action("v1.3", "621", "delete"),
-    Action("v0.16", "526", "create"),
-    Action("v0.16", "549", "replace"),
-    Action("v0.16", "559", "create"),
-    Action("v0.16", "564", "patch-status"),
-    Action("v0.16", "569", "approve"),
-    Action("v0.16", "611", "delete"),
-    Action("v0.16", "623", "delete"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +57,13 @@ class Restart:
     """The hub is gone and comes back."""
 
 
-Item = Ask | See | Close | Act | Restart
-_ORDER = {Act: 0, Ask: 1, See: 2, Close: 3, Restart: 4}
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """The hub forgets its past."""
+
+
+Item = Ask | See | Close | Act | Restart | Compact
+_ORDER = {Act: 0, Ask: 1, See: 2, Close: 3, Restart: 4, Compact: 5}
 
 
 def build_timeline(exchanges: Sequence[Exchange]) -> list[Item]:
@@ -100,10 +77,19 @@ def build_timeline(exchanges: Sequence[Exchange]) -> list[Item]:
     items += [(x.t, Ask(x)) for x in exchanges]
     items += [(x.ends, Close(x)) for x in exchanges if x.is_watch]
     removed = dict(_removed_by_clients(exchanges))
+    asked = {(x.recording, x.seq): x.t for x in exchanges}
+    caused = {
+        revision: asked[recording, seq]
+        for (recording, revision), seq in CAUSES.items()
+        if (recording, seq) in asked
+    }
     for exchange in exchanges:
-        items += _sights(exchange, made, removed)
-    back = min(x.t for x in exchanges if x.step == RESTART)
-    items.append((back - 1.0, Restart()))
+        items += _sights(exchange, made, removed, caused)
+    back = min((x.t for x in exchanges if x.step == RESTART), default=0.0)
+    items += [(back - 1.0, Restart())] if back else []
+    recording = exchanges[0].recording
+    items += [(t, Restart()) for t in RESTARTS.get(recording, ())]
+    items += [(t, Compact()) for t in COMPACTIONS.get(recording, ())]
     return [item for _, item in sorted(items, key=lambda i: (i[0], _ORDER[type(i[1])]))]
 
 
@@ -127,22 +113,27 @@ def _acts(exchanges: Iterable[Exchange]) -> Iterator[tuple[float, Act]]:
         (x.recording, event.revision): (event.t, x, event)
         for x in exchanges
         for event in x.events
-        if event.type != "BOOKMARK"
+        if event.type not in ("BOOKMARK", "ERROR")
     }
+    recordings = {x.recording for x in exchanges}
     for action in ACTIONS:
-        t, exchange, event = found[action.recording, action.revision]
-        yield t, Act(action, exchange, event)
+        if action.recording in recordings:
+            t, exchange, event = found[action.recording, action.revision]
+            yield t if action.at is None else action.at, Act(action, exchange, event)
 
 
 def _sights(
-    exchange: Exchange, made: dict[str, float], removed: dict[str, float]
+    exchange: Exchange,
+    made: dict[str, float],
+    removed: dict[str, float],
+    caused: dict[str, float],
 ) -> Iterator[tuple[float, See]]:
     """Yield what the client saw, the hub's own steps folded into the state they lead to."""
     run: list[RecordedEvent] = []
     at = exchange.t
     events = [event for event in exchange.events if not event.is_periodic_bookmark]
     for event, after in itertools.zip_longest(events, events[1:]):
-        at = max(at, event.t, made.get(event.revision, 0.0))
+        at = max(at, event.t, made.get(event.revision, 0.0), caused.get(event.revision, 0.0))
         if event.type == "DELETED":
             at = max(at, removed.get(event.object["metadata"]["uid"], 0.0))
         is_own = event.type == "MODIFIED" and event.revision not in made

@@ -14,7 +14,13 @@ from pathlib import Path
 
 from hub.meta import Obj
 
-NAMES = ("klusterlet-v1.3-bootstrap.jsonl", "klusterlet-v0.16-bootstrap.jsonl")
+NAMES = (
+    "klusterlet-v1.3-bootstrap.jsonl",
+    "klusterlet-v0.16-bootstrap.jsonl",
+    "klusterlet-v1.3-detach.jsonl",
+    "klusterlet-v1.3-expired.jsonl",
+    "klusterlet-v1.3-rotation.jsonl",
+)
 _KEPT_HEADERS = {"accept", "content-type", "user-agent"}
 _HERE = Path(__file__).resolve().parent
 

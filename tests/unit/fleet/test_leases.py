@@ -270,12 +270,13 @@ async def test_the_check_of_clocks_can_be_turned_off(tmp_path: Path) -> None:
         assert given.status(CLOCK_SYNCED) == ""
 
 
-async def test_a_cluster_that_has_not_reported_yet_has_no_clock(tmp_path: Path) -> None:
+async def test_a_clock_is_judged_by_the_first_renewal_and_not_by_the_hub(tmp_path: Path) -> None:
     async with a_cluster(tmp_path, is_available=False) as given:
-        await given.renew(behind_s=5000)
         await given.judge_now()
-        assert given.status(CLOCK_SYNCED) == ""
-        await given.condition(AVAILABLE, "True")
+        assert await given.judge.refresh_all() == 1
+        await given.judge_now()
+        assert given.status(CLOCK_SYNCED) == "", "only the hub has written yet"
+        await given.renew(behind_s=5000)
         assert given.is_queued()
         await given.judge_now()
         assert given.status(CLOCK_SYNCED) == "False"
@@ -285,6 +286,7 @@ async def test_renewals_that_change_nothing_else_wake_nobody_and_are_not_logged(
     tmp_path: Path,
 ) -> None:
     async with a_cluster(tmp_path) as given:
+        await given.renew(behind_s=1)
         await given.judge_now()
         before = given.engine.store.position
         for _ in range(5):
