@@ -2,8 +2,8 @@
 
 The monotonic clock counts. A cluster whose Lease is not renewed for five lease durations becomes
 Available=Unknown, at that moment and not at the next poll. What the agent wrote into renewTime only
-tells how far its clock is off (condition ClockSynced, from its first renewal on). After a start every cluster gets a whole
-grace period: the hub was away, not the cluster.
+tells how far its clock is off (condition ClockSynced, from its first renewal on). After a start
+every cluster gets a whole grace period: the hub was away, not the cluster.
 
 Upstream's lease controller compares renewTime with the hub's clock, so that a skewed agent is
 Unknown forever and a restored hub declares its whole fleet dead in its first second

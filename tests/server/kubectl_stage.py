@@ -9,7 +9,7 @@ import asyncio
 import base64
 import contextlib
 import datetime as dt
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -84,8 +84,10 @@ async def staged(data_dir: Path) -> AsyncIterator[Stage]:
     empty = NamespaceController.run
 
     class Seen(Engine):
-        def __init__(self, store: Store, catalog: Catalog, clock: Clock) -> None:
-            super().__init__(store, catalog, clock)
+        def __init__(
+            self, store: Store, catalog: Catalog, clock: Clock, *, sealed: Iterable[str] = ()
+        ) -> None:
+            super().__init__(store, catalog, clock, sealed=sealed)
             engines.append(self)
 
         async def modify(

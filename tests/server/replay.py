@@ -180,8 +180,10 @@ class Replay:
         self._clients.clear()
         self._retired.clear()
 
-    def _remembered(self, store: Store, catalog: Catalog, clock: Clock) -> Engine:
-        self._engine = Engine(store, catalog, clock)
+    def _remembered(
+        self, store: Store, catalog: Catalog, clock: Clock, *, sealed: Iterable[str] = ()
+    ) -> Engine:
+        self._engine = Engine(store, catalog, clock, sealed=sealed)
         return self._engine
 
     async def _walk(self, items: Iterable[Item]) -> None:

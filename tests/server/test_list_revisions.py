@@ -3,7 +3,7 @@
 The Statuses are those of a recorded kube-apiserver (kubectl 1.35 against expired revisions).
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 
 import pytest
@@ -51,8 +51,10 @@ async def cuttable(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cu
     engines: list[Engine] = []
 
     class Seen(Engine):
-        def __init__(self, store: Store, catalog: Catalog, clock: Clock) -> None:
-            super().__init__(store, catalog, clock)
+        def __init__(
+            self, store: Store, catalog: Catalog, clock: Clock, *, sealed: Iterable[str] = ()
+        ) -> None:
+            super().__init__(store, catalog, clock, sealed=sealed)
             engines.append(self)
 
     with pytest.MonkeyPatch.context() as patch:

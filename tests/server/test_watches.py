@@ -1,6 +1,7 @@
 """Watches: every change once and in order, from wherever the client says."""
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -237,8 +238,10 @@ async def test_a_watch_from_before_the_log_gets_one_error_event(
     engines: list[Engine] = []
 
     class Seen(Engine):
-        def __init__(self, store: Store, catalog: Catalog, clock: Clock) -> None:
-            super().__init__(store, catalog, clock)
+        def __init__(
+            self, store: Store, catalog: Catalog, clock: Clock, *, sealed: Iterable[str] = ()
+        ) -> None:
+            super().__init__(store, catalog, clock, sealed=sealed)
             engines.append(self)
 
     monkeypatch.setattr(server, "Engine", Seen)
