@@ -158,8 +158,14 @@ async def test_deleting_a_definition_deletes_its_objects_first(
     assert "create" not in told["verbs"]
     at_work = await hub.admin.get(path)
     assert condition(at_work, "Terminating")["reason"] == "InstanceDeletionInProgress"
-    await hub.admin.patch(f"{base}/held", {"metadata": {"finalizers": None}})
-    await until_gone(hub.admin, path)
+    # a definition is gone for readers when that is committed, its kind once the change is shown
+    async with hub.admin.watch(f"{base}?watch=1") as watch:
+        assert (await watch.next())["type"] == "ADDED"
+        await hub.admin.patch(f"{base}/held", {"metadata": {"finalizers": None}})
+        assert (await watch.next())["type"] == "DELETED"
+        with pytest.raises(StopAsyncIteration):
+            await watch.next()
+    assert (await hub.admin.call("GET", path)).status == 404
     assert (await hub.admin.call("GET", base)).status == 404
     group = defined["spec"]["group"]
     assert (await hub.admin.call("GET", f"/apis/{group}/v1")).status == 404
