@@ -21,7 +21,7 @@ from hub.clock import Clock
 from hub.http.api import Request, Responder
 from hub.http.auditing import Auditor
 from hub.http.coding import accepts_gzip
-from hub.http.deadline import within
+from hub.http.deadline import read_timeout, within
 from hub.http.discovery import Discovery
 from hub.http.health import Health
 from hub.http.info import RequestInfo, parse_request
@@ -112,6 +112,8 @@ class Api:
         if request.is_too_large or len(request.body) > MAX_BODY_BYTES:
             raise too_large(f"Request entity too large: limit is {MAX_BODY_BYTES}")
         if not info.is_resource:
+            if timeout := info.query.get("timeout"):
+                read_timeout(timeout)  # nothing here takes as long as any could be
             self._plain(info, request, reply)
             return
         refusal = services.refusal(info)

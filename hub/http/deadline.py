@@ -35,6 +35,14 @@ def parse_duration(text: str) -> float:
     return sign * sum(float(part[1]) * _UNITS_S[part[2]] for part in parts)
 
 
+def read_timeout(asked: str) -> float:
+    """Return the seconds of a query parameter `timeout`; raises ApiError: 400 for no duration."""
+    try:
+        return parse_duration(asked)
+    except ValueError as error:
+        raise bad_request(f"invalid timeout specified in the request URL - {error}") from None
+
+
 @asynccontextmanager
 async def within(asked: str) -> AsyncIterator[None]:
     """Run a block for as long as the query parameter `timeout` allows.
@@ -42,10 +50,7 @@ async def within(asked: str) -> AsyncIterator[None]:
     What the block has begun is not undone. Raises ApiError: 400 for what is no duration, 504 when
     the time is over.
     """
-    try:
-        seconds = parse_duration(asked)
-    except ValueError as error:
-        raise bad_request(f"invalid timeout specified in the request URL - {error}") from None
+    seconds = read_timeout(asked)
     scope = asyncio.timeout(min(seconds, LONGEST_S) if seconds > 0 else LONGEST_S)
     try:
         async with scope:

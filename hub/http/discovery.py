@@ -4,6 +4,7 @@ Built from the catalogue, again when kinds have come or gone since. Shapes are t
 k8s.io/api/apidiscovery/v2 and k8s.io/apimachinery/pkg/apis/meta/v1 (APIGroupList, APIResourceList).
 """
 
+import base64
 import hashlib
 
 from hub.http.document import Document
@@ -11,7 +12,7 @@ from hub.http.negotiate import JSON, parse_accept
 from hub.meta import Obj
 from hub.meta.codec.json import encode
 from hub.registry.catalog import Catalog
-from hub.registry.kind import SUBRESOURCE_VERBS, Served
+from hub.registry.kind import SUBRESOURCE_VERBS, Kind, Served
 
 _VIRTUAL_SUBRESOURCES = {
     "token": ("TokenRequest", "authentication.k8s.io", "v1"),
@@ -125,9 +126,17 @@ def _resource(served: Served) -> Obj:
     if kind.categories:
         found["categories"] = list(kind.categories)
     if not kind.is_virtual:
-        digest = hashlib.sha256(f"{kind.id}/{kind.storage.version}".encode()).hexdigest()
-        found["storageVersionHash"] = digest[:11] + "="
+        found["storageVersionHash"] = _storage_version_hash(kind)
     return found
+
+
+def _storage_version_hash(kind: Kind) -> str:
+    """Return what changes when objects are stored in another version.
+
+    As k8s.io/apiserver/pkg/endpoints/discovery.StorageVersionHash makes it.
+    """
+    stored_as = f"{kind.storage.group}/{kind.storage.version}/{kind.kind}"
+    return base64.b64encode(hashlib.sha256(stored_as.encode()).digest()[:8]).decode()
 
 
 def _response_kind(served: Served, subresource: str) -> tuple[str, str, str]:

@@ -43,13 +43,15 @@ class ListMeta:
 class Renderer:
     """One request's way of writing objects of one served kind."""
 
-    __slots__ = ("_clock", "form", "include", "served")
+    __slots__ = ("_clock", "_types", "form", "include", "served")
 
     def __init__(self, served: Served, form: Form, include: str, clock: Clock) -> None:
         if include and include not in _INCLUDES:
             raise bad_request(f"unrecognized includeObject value: {include!r}")
         self.served, self.form, self._clock = served, form, clock
         self.include = include or "Metadata"
+        types = {"kind": served.kind.kind, "apiVersion": served.view.api_version}
+        self._types = encode(types)[:-1] + b","
 
     @property
     def _is_storage(self) -> bool:
@@ -94,12 +96,24 @@ class Renderer:
         )
 
     def list_item(self, stored: bytes) -> bytes:
-        """Return one stored document as an item of such a list: whole, a row, or metadata."""
+        """Return one stored document as an item of such a list: whole, a row, or metadata.
+
+        Built-in kinds leave the type out of their items, which Go's typed lists have no place for.
+        """
+        if self.form is Form.OBJECT and not self.served.kind.is_custom:
+            return self._untyped(self.document(stored))
         if self.form is not Form.TABLE:
             return self.document(stored)
         rows = self._cells([self.view(decode(stored))])
         (row,) = render_table(None, rows, include=self.include, metadata={})["rows"]
         return encode(row)
+
+    def _untyped(self, document: bytes) -> bytes:
+        """Return a document without kind and apiVersion, which stand first in what is stored."""
+        if document.startswith(self._types):
+            return b"{" + document[len(self._types) :]
+        obj = decode(document)
+        return encode({name: obj[name] for name in obj if name not in ("kind", "apiVersion")})
 
     def variant(self) -> Variant:
         """Return how watch events are written; watchers of the same form share their bytes.

@@ -413,6 +413,8 @@ class Engine:
         if subresource:
             wanted, new = new, decode(encode(old))
             kind.strategy.apply_subresource(subresource, new, wanted, occasion)
+            if not kind.is_custom:
+                objects.take_metadata(new, wanted)
         else:
             objects.carry_over(new, old)
             if kind.has_status:
@@ -426,6 +428,7 @@ class Engine:
             for admission in self._admissions.get(kind.id, ()):
                 admission(new, old, occasion)
             objects.bump_generation(kind, new, old)
+        if not subresource or not kind.is_custom:
             causes += checks.metadata_causes(kind, new)
         causes += kind.strategy.validate_change(new, old)
         self._refuse(kind, new, [*causes, *checks.finalizer_causes(new, old)])

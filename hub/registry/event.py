@@ -75,6 +75,14 @@ class EventStrategy(Strategy):
 
 
 _ABOUT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_FIELD_NAMES = {
+    **{f"regarding.{name}": f"involvedObject.{name}" for name in _ABOUT},
+    "reportingController": "reportingComponent",
+    "reason": "reason",
+    "type": "type",
+}
+"""How events.k8s.io calls what it selects by (k8s.io/kubernetes/pkg/apis/events/v1)."""
+
 _OBJECT: Shape = dict.fromkeys(_ABOUT, str)
 _SOURCE: Shape = {"component": str, "host": str}
 
@@ -166,6 +174,7 @@ EVENT = Kind(
             shape={"regarding": _OBJECT, "deprecatedSource": _SOURCE, "series": dict},
             to_storage=to_core,
             from_storage=from_core,
+            field_names=_FIELD_NAMES,
         ),
     ),
     is_namespaced=True,

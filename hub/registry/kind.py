@@ -51,6 +51,7 @@ class View:
     `is_served`: a request may name it (objects may be stored in a version that is not).
     `is_read_through`: stored objects pass `from_storage` even in the storage view, as they may have
     been written before the schema was what it is. `warning` is told to whoever uses the view.
+    `field_names`: its names of selectable fields for those of the storage view; none = the same.
     """
 
     group: str
@@ -63,6 +64,7 @@ class View:
     is_served: bool = True
     is_read_through: bool = False
     warning: str = ""
+    field_names: dict[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def api_version(self) -> str:

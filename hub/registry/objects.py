@@ -53,8 +53,25 @@ def carry_over(new: Obj, old: Obj) -> None:
     _drop_empty(meta)
 
 
+def take_metadata(new: Obj, wanted: Obj) -> None:
+    """Take what a writer may say in metadata, as a write to a built-in kind's subresource does.
+
+    Only custom resources keep metadata from those who may write status alone
+    (k8s.io/kubernetes/pkg/registry/core/namespace/strategy.go, namespaceStatusStrategy).
+    """
+    meta, asked = meta_of(new), meta_of(wanted)
+    for name in _WRITTEN:
+        meta.pop(name, None)
+        if name in asked:
+            meta[name] = asked[name]
+    _drop_empty(meta)
+
+
+_WRITTEN = ("labels", "annotations", "finalizers", "ownerReferences")
+
+
 def _drop_empty(meta: Obj) -> None:
-    for name in ("labels", "annotations", "finalizers", "ownerReferences", "managedFields"):
+    for name in (*_WRITTEN, "managedFields"):
         if name in meta and not meta[name]:
             del meta[name]
 

@@ -8,7 +8,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -94,7 +94,7 @@ def parse_list_options(
     :raises ApiError: 400 or 422, naming the parameter
     """
     fields = parse_field_selector(query.get("fieldSelector", ""))
-    _check_fields(fields, served)
+    fields = _stored_fields(fields, served)
     if path_name:
         named = FieldRequirement("metadata.name", path_name, is_equal=True)
         fields = FieldSelector((named, *fields.requirements))
@@ -126,15 +126,23 @@ def _parse_int(text: str, field: str) -> int | None:
     return int(text)
 
 
-def _check_fields(fields: FieldSelector, served: Served) -> None:
+def _stored_fields(fields: FieldSelector, served: Served) -> FieldSelector:
+    """Return a selector by the names that objects are indexed with; 400 for one that is not."""
     own = served.kind.strategy.selectable()
-    for field in (requirement.field for requirement in fields.requirements):
-        if field in GENERIC_FIELDS or field in own:
-            continue
-        if own or served.kind.is_custom:
+    names = served.view.field_names or {name: name for name in own}
+    found = []
+    for requirement in fields.requirements:
+        field = requirement.field
+        if field in GENERIC_FIELDS:
+            found.append(requirement)
+        elif field in names:
+            found.append(replace(requirement, field=names[field]))
+        elif own or served.kind.is_custom:
             raise bad_request(f"field label not supported: {field}")
-        only = ", ".join(f'"{name}"' for name in GENERIC_FIELDS)
-        raise bad_request(f'"{field}" is not a known field selector: only {only}')
+        else:
+            only = ", ".join(f'"{name}"' for name in GENERIC_FIELDS)
+            raise bad_request(f'"{field}" is not a known field selector: only {only}')
+    return FieldSelector(tuple(found))
 
 
 def _problems(options: ListOptions, *, is_watch: bool) -> Iterator[Cause]:
