@@ -20,10 +20,6 @@ _OBJECTS = (
     " with its CA in every namespace, the API server has node leases and front-proxy settings; the"
     " recorded hub's controllers made no default ServiceAccount."
 )
-_ITEMS = (
-    "Items of a list carry their kind: they are stored encoded, and sent as they are. Clients"
-    " overwrite or ignore it."
-)
 _WEBHOOK = (
     "OCM's admission webhooks did not run in the recording. In this hub their rules are part of"
     " admission, so a cluster is in the default set from the start and a taint has its time."
@@ -77,8 +73,6 @@ KUBECTL_DIFFERENCES: tuple[Difference, ...] = (
     Difference("* GET configmaps", "lacks", "/rows/kube-system~1kube-apiserver-*", _OBJECTS),
     Difference("* GET configmaps", "changes", "/metadata/remainingItemCount", _OBJECTS),
     Difference("* GET serviceaccounts", "adds", "/rows/tour~1default", _OBJECTS),
-    Difference("* GET *", "adds", "/items/*/kind", _ITEMS),
-    Difference("* GET *", "adds", "/items/*/apiVersion", _ITEMS),
     Difference("* managedclusters*", "adds", f"*/{_SET}", _WEBHOOK),
     Difference("* managedclusters*", "adds", "*/spec/taints/0/timeAdded", _WEBHOOK),
     Difference("* BOOKMARK *", "lacks", "/spec", _BY_GO),

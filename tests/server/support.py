@@ -70,3 +70,8 @@ async def token_for(hub: InProcess, namespace: str, account: str) -> str:
     token = made["status"]["token"]
     assert isinstance(token, str)
     return token
+
+
+def untyped(obj: Obj) -> Obj:
+    """An object of a built-in kind as an item of a list shows it."""
+    return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}

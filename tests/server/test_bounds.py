@@ -72,6 +72,13 @@ async def test_a_timeout_that_is_no_duration_is_400(hub: InProcess, ns: str, ask
     )
 
 
+async def test_a_timeout_is_read_where_nothing_takes_long(hub: InProcess) -> None:
+    answer = await hub.admin.call("GET", "/version?timeout=invalid")
+    assert answer.status == 400
+    assert "invalid timeout specified in the request URL" in answer.obj()["message"]
+    assert (await hub.admin.call("GET", "/version?timeout=3m")).status == 200
+
+
 async def test_a_watch_takes_no_timeout(hub: InProcess, ns: str) -> None:
     async with hub.admin.watch(f"{config_maps(ns)}?watch=1&timeout=1ms") as watch:
         await asyncio.sleep(0.05)

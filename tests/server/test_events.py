@@ -1,6 +1,7 @@
 """Events: one object in two groups."""
 
 import re
+from urllib.parse import quote
 
 import pytest
 
@@ -140,3 +141,21 @@ async def test_an_event_shows_the_fields_that_go_never_omits(hub: InProcess, ns:
     renamed = await hub.admin.get(f"{new(ns)}/e6")
     assert renamed["eventTime"] is None
     assert "reportingController" not in renamed
+
+
+async def test_each_group_selects_by_its_own_names_of_fields(hub: InProcess, ns: str) -> None:
+    await hub.admin.create(core(ns), old_event(ns))
+    for path, ours, theirs in (
+        (core(ns), "involvedObject.name=a", "regarding.name=a"),
+        (core(ns), "reportingComponent=tester.io/x", "reportingController=tester.io/x"),
+        (core(ns), "source=tester", "regarding.kind=ConfigMap"),
+        (new(ns), "regarding.name=a", "involvedObject.name=a"),
+        (new(ns), "reportingController=tester.io/x,reason=Done", "reportingComponent=tester.io/x"),
+        (new(ns), "regarding.kind!=Pod,type=Normal", "source=tester"),
+    ):
+        found = await hub.admin.get(f"{path}?fieldSelector={quote(ours)}")
+        assert [each["metadata"]["name"] for each in found["items"]] == ["e1"], ours
+        refused = await hub.admin.call("GET", f"{path}?fieldSelector={quote(theirs)}")
+        assert refused.status == 400
+        field = theirs.partition("=")[0]
+        assert refused.obj()["message"] == f"field label not supported: {field}"

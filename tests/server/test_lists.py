@@ -6,7 +6,7 @@ import pytest
 
 from hub.http import listing
 from tests.hubs import InProcess
-from tests.server.support import CLUSTERS, ROOT_CA, TABLE, config_maps, named
+from tests.server.support import CLUSTERS, ROOT_CA, TABLE, config_maps, named, untyped
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -30,7 +30,7 @@ async def test_a_list_has_its_kind_and_the_revision_of_the_store(hub: InProcess,
     assert list(found) == ["kind", "apiVersion", "metadata", "items"]
     assert (found["kind"], found["apiVersion"]) == ("ConfigMapList", "v1")
     assert int(found["metadata"]["resourceVersion"]) >= int(last["metadata"]["resourceVersion"])
-    assert found["items"][0] == last
+    assert found["items"][0] == untyped(last)
     assert [item["metadata"]["name"] for item in found["items"]] == ["a", ROOT_CA]
 
 

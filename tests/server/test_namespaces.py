@@ -7,8 +7,16 @@ import pytest
 import yaml
 
 from hub.meta import Obj
-from tests.hubs import InProcess, Watch, running_hub
-from tests.server.support import ROOT_CA, anonymous, cluster_access, config_maps, named, token_for
+from tests.hubs import MERGE, InProcess, Watch, running_hub
+from tests.server.support import (
+    CLUSTERS,
+    ROOT_CA,
+    anonymous,
+    cluster_access,
+    config_maps,
+    named,
+    token_for,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 NAMESPACES = "/api/v1/namespaces"
@@ -212,3 +220,30 @@ async def test_a_namespace_without_a_name_is_invalid(hub: InProcess, metadata: O
     answer = await hub.admin.call("POST", NAMESPACES, {"metadata": metadata})
     assert answer.status == 422
     assert "name or generateName is required" in answer.obj()["message"]
+
+
+async def test_whoever_may_write_the_status_may_write_labels_and_annotations(
+    hub: InProcess, name: str
+) -> None:
+    """As with every built-in kind; custom resources keep their metadata."""
+    made = await hub.admin.create(NAMESPACES, named(name))
+    condition = {"type": "Tested", "status": "True", "reason": "R", "message": "m"}
+    patch: Obj = {
+        "metadata": {"annotations": {"a": "b"}, "labels": {"c": "d"}},
+        "spec": {"finalizers": []},
+        "status": {"conditions": [condition]},
+    }
+    await hub.admin.patch(f"{NAMESPACES}/{name}/status", patch)
+    found = await hub.admin.get(f"{NAMESPACES}/{name}")
+    assert found["metadata"]["annotations"] == {"a": "b"}
+    assert found["metadata"]["labels"] == {**made["metadata"]["labels"], "c": "d"}
+    assert found["spec"] == made["spec"]
+    assert found["status"]["conditions"][0]["type"] == "Tested"
+    bad = {"metadata": {"labels": {"not a label": "x"}}}
+    refused = await hub.admin.call("PATCH", f"{NAMESPACES}/{name}/status", bad, content_type=MERGE)
+    assert refused.status == 422
+    await hub.admin.create(CLUSTERS, named(name))
+    await hub.admin.patch(f"{CLUSTERS}/{name}/status", patch)
+    cluster = await hub.admin.get(f"{CLUSTERS}/{name}")
+    assert "annotations" not in cluster["metadata"]
+    assert "c" not in cluster["metadata"]["labels"]

@@ -39,10 +39,6 @@ _BY_GO = (
     "The empty fields of Go's struct. A bookmark's object stands for a revision; clients read its"
     " metadata only."
 )
-_ITEMS = (
-    "Items of a list carry their kind: they are stored encoded, and sent as they are. Clients"
-    " overwrite or ignore it."
-)
 _WEBHOOK = (
     "OCM's admission webhooks did not run in the recording. In this hub their rules are part of"
     " admission, so a cluster is in the default set from the start and a taint has its time."
@@ -90,8 +86,6 @@ DIFFERENCES = (
     ),
     Difference("v1.3*/* BOOKMARK certificatesigningrequests@*", "lacks", "/object/spec/*", _BY_GO),
     Difference("v1.3*/* BOOKMARK certificatesigningrequests@*", "lacks", "/object/status", _BY_GO),
-    Difference("v0.16/* GET certificatesigningrequests", "adds", "/items/*/kind", _ITEMS),
-    Difference("v0.16/* GET certificatesigningrequests", "adds", "/items/*/apiVersion", _ITEMS),
     Difference(
         "* managedclusters*",
         "adds",
