@@ -190,6 +190,7 @@ class _Hub:
         names = serving_names(config.public_url(config.address()[1]))
         defaults = NamespaceDefaults(engine, ca_pem=self._identity.serving_ca.cert_pem)
         return (
+            ("store", store.watch_over),
             ("definitions", self._definitions.run),
             ("aggregation", RoleAggregator(engine).run),
             ("namespace", NamespaceController(engine, self._catalog, hold_s=hold_s).run),
@@ -268,7 +269,7 @@ class _Hub:
             version=_version(),
             schema_of=self._schema_of,
             url=self._access().server,
-            refusal=lambda _info: stopping() or self._backup.refusal(),
+            refusal=lambda _info: stopping() or self._backup.refusal() or _broken(engine.store),
         )
 
     def _schema_of(self, served: Served) -> Obj | None:
@@ -381,6 +382,10 @@ async def _fit(config: Config, clock: Clock, store: Store, present: HubIdentity)
     if identity is not present or config.url != load_url(store):
         await save_identity(store, identity, url=config.url)
     return identity
+
+
+def _broken(store: Store) -> str:
+    return f"the store cannot be used now: {store.trouble}" if store.is_broken else ""
 
 
 def _export(metrics: CollectorRegistry, engine: Engine) -> None:

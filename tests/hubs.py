@@ -255,6 +255,11 @@ class HubProcess:
     def kubeconfig(self) -> Path:
         return self.data_dir / "admin.kubeconfig"
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def start(self, timeout_s: float = 20.0) -> float:
         """Start and wait until it says where it serves; return the seconds it took."""
         began = time.monotonic()

@@ -24,7 +24,7 @@ from hub.registry import objects
 from hub.registry.kind import Kind, Served
 from hub.registry.objects import meta_of
 from hub.registry.shape import Misfit, conform
-from hub.store import Closed, MapFull, StoreError
+from hub.store import Broken, Closed, MapFull, StoreError, WriteFailed
 
 MAX_NAME = 1000
 """Longest name of kinds that have no shorter limit (RBAC); a key must fit the store."""
@@ -180,8 +180,13 @@ def missing_revision(served: Served, name: str) -> ApiError:
 
 def as_api_error(error: StoreError) -> ApiError:
     """Translate what the store refuses into what a client understands."""
+    refusal = f"the store cannot take writes now: {error}"
+    if isinstance(error, Broken):
+        return unavailable(refusal, retry_after_s=5)
+    if isinstance(error, WriteFailed):
+        return unavailable(f"{refusal}; reads go on", retry_after_s=5)
     if isinstance(error, MapFull):
-        return storage_full(f"the store cannot take writes now: {error}; reads go on")
+        return storage_full(f"{refusal}; reads go on")
     if isinstance(error, Closed):
         return unavailable("the hub is stopping")
     return internal_error(str(error))

@@ -21,6 +21,7 @@ from hub.store.api import (
 from hub.store.build import build_store
 from hub.store.directory import has_store
 from hub.store.errors import (
+    Broken,
     Closed,
     Compacted,
     Conflict,
@@ -33,6 +34,7 @@ from hub.store.errors import (
     MapFull,
     NotFound,
     StoreError,
+    WriteFailed,
 )
 from hub.store.export import DeltaExport, FullExport
 from hub.store.hubkey import HubKey, create_hub_key, load_hub_key
@@ -45,6 +47,7 @@ from hub.store.store import Store
 from hub.store.value import revision_of
 
 __all__ = [
+    "Broken",
     "Change",
     "Closed",
     "Compacted",
@@ -77,6 +80,7 @@ __all__ = [
     "StoreError",
     "Stored",
     "Write",
+    "WriteFailed",
     "build_store",
     "compact_store",
     "create_hub_key",

@@ -30,7 +30,6 @@ from hub.store.lmdb_env import (
     Txn,
     empty_position,
     extra_name,
-    full,
     write_dictionaries,
     write_marks,
     write_position,
@@ -115,7 +114,7 @@ def _building(path: Path, *, map_bytes: int) -> Iterator[Environment]:
             yield env
             env.sync()
         except lmdb.Error as error:
-            raise full(error) from error
+            raise env.refused(error) from error
         finally:
             env.close()
 

@@ -2,8 +2,8 @@
 
 Owns group commit: a batch is whatever is queued, with a short linger when writers are concurrent
 and none when a single one waits; one transaction, one fsync, then every caller is answered. A job
-that is refused fails alone; an error of the engine or the disk fails the batch with `MapFull`, and
-the thread goes on with the next one.
+that is refused fails alone; an error of the engine or the disk fails the batch with `MapFull` or
+`Broken`, and the thread goes on with the next one.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import lmdb
 from hub.store.api import Change, Position, Revision
 from hub.store.errors import StoreError
 from hub.store.ledger import Ledger, Shared
-from hub.store.lmdb_env import Txn, full
+from hub.store.lmdb_env import Environment, Txn
 from hub.store.sequence import Slot
 
 LINGER_S = 0.003
@@ -142,7 +142,7 @@ class Committer:
         except Exception as error:  # noqa: BLE001  the thread's top level: every caller is told, the thread goes on
             if txn is not None:
                 txn.abort()
-            _fail(batch, ledger, error)
+            _fail(batch, ledger, error, self._shared.env)
         return batch
 
 
@@ -153,11 +153,11 @@ def _apply(ticket: Ticket, ledger: Ledger) -> None:
         ticket.error = error
 
 
-def _fail(batch: Batch, ledger: Ledger | None, error: Exception) -> None:
+def _fail(batch: Batch, ledger: Ledger | None, error: Exception, env: Environment) -> None:
     """Fail every ticket; the revisions drawn are never shown."""
     for ticket in batch.tickets:
         if ticket.error is None:
-            ticket.error = full(error) if isinstance(error, lmdb.Error) else error
+            ticket.error = env.refused(error) if isinstance(error, lmdb.Error) else error
             ticket.error.__cause__ = error if isinstance(error, lmdb.Error) else None
     batch.position = None
     if ledger is not None:

@@ -7,6 +7,8 @@
     +-- Compacted         the revision asked for is older than the log
     +-- FutureRevision    the revision asked for has not been reached
     +-- MapFull           the file or its volume is full; reads go on
+    |   +-- WriteFailed   the volume refused a write for another reason; reads go on
+    +-- Broken            the engine gave up; reads too, until the process is started again
     +-- Corrupt           the file, a value or the log contradicts itself
     +-- Locked            another process has the directory
     +-- KeyMismatch       the hub key does not open this store
@@ -64,7 +66,18 @@ class FutureRevision(StoreError):  # noqa: N818  see NotFound
 
 
 class MapFull(StoreError):  # noqa: N818  see NotFound
-    """The file or its volume is full, or a commit failed; nothing was written and reads go on."""
+    """The file or its volume is full; nothing was written and reads go on."""
+
+
+class WriteFailed(MapFull):
+    """The volume refused a write though it has room; nothing was written and reads go on."""
+
+
+class Broken(StoreError):  # noqa: N818  see NotFound
+    """The engine could not tell which of two states is the last one; the process must end.
+
+    Whether the last batch is in the file shows at the next start, as after a crash.
+    """
 
 
 class Corrupt(StoreError):  # noqa: N818  see NotFound

@@ -9,6 +9,8 @@ Databases: `objects` (stored key -> value), `log` (u64 revision -> entry, `hub.s
 `renewals` (stored key -> value, the flushed Lease overlay).
 """
 
+import errno
+import os
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +23,7 @@ import lmdb
 from hub.store import state_hash
 from hub.store.api import Position, Revision
 from hub.store.directory import DATA_FILE
-from hub.store.errors import Closed, Corrupt, MapFull, StoreError
+from hub.store.errors import Broken, Closed, Corrupt, MapFull, StoreError, WriteFailed
 from hub.store.key import STORED_KEY_BYTES
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ OLDER_FORMATS = frozenset({b"hublet-store-1"})
 """What is read as well, and becomes `FORMAT` when it is opened for writing."""
 MAP_BYTES = 16 << 30
 EXTRA_PREFIX = b"x/"
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_SCARCE_BYTES = 64 << 20
+"""With less than this free, a write cut short is taken for one that found no room."""
 
 _POSITION = struct.Struct(">Q32sQ")
 _U64 = struct.Struct(">Q")
@@ -104,6 +109,8 @@ class Environment:
         """Begin a read transaction; a context manager. Hold it for milliseconds only."""
         try:
             return self.env.begin()
+        except lmdb.PanicError as error:
+            raise Broken(_broken(self.path, error)) from error
         except lmdb.Error as error:
             raise Closed(f"the store is closed, or cannot be read: {error}") from error
 
@@ -113,12 +120,36 @@ class Environment:
 
     @contextmanager
     def write(self) -> Iterator[Txn]:
-        """Run a block in a write transaction and commit it; MapFull when disk or map say no."""
+        """Run a block in a write transaction and commit it; raises what `refused` returns."""
         try:
             with self.begin() as txn:
                 yield txn
         except lmdb.Error as error:
-            raise full(error) from error
+            raise self.refused(error) from error
+
+    def refused(self, error: lmdb.Error) -> MapFull | Broken:
+        """Return what the store's callers are told of an error of the engine while writing."""
+        if isinstance(error, lmdb.PanicError) or self._has_panicked():
+            return Broken(_broken(self.path, error))
+        if _is_full(error, self.path):
+            return MapFull(
+                f"nothing was written, the volume or the map is full ({error}): free space, the "
+                "store goes on by itself"
+            )
+        return WriteFailed(
+            f"nothing was written, the volume of {self.path} fails ({error}): look after it, the "
+            "store goes on by itself once it takes writes"
+        )
+
+    def _has_panicked(self) -> bool:
+        """Whether the engine refuses everything from now on: its last page could not be written."""
+        try:
+            self.env.begin().abort()
+        except lmdb.PanicError:
+            return True
+        except lmdb.Error:
+            return False  # no reader to be had: that is no panic
+        return False
 
     def sync(self) -> None:
         """Force everything to disk (after loading with `durable=False`)."""
@@ -142,14 +173,6 @@ class Marks:
     clean: Revision | None
     log_after: Revision
     compacted: Revision
-
-
-def full(error: lmdb.Error) -> MapFull:
-    """Return what the store's callers are told of an error of the engine while writing."""
-    return MapFull(
-        f"nothing was written, the volume or the map is full or failing ({error}): free space, the "
-        "store goes on by itself"
-    )
 
 
 def read_position(txn: Txn, env: Environment) -> Position:
@@ -247,3 +270,21 @@ def _require(txn: Txn, env: Environment, name: bytes) -> bytes:
 
 def _revision(raw: bytes) -> Revision:
     return Revision(int(_U64.unpack(raw)[0]))
+
+
+def _is_full(error: lmdb.Error, path: Path) -> bool:
+    """Whether an error of a write means that there is no room.
+
+    LMDB takes a write that the volume cut short, as a full one does, for EIO.
+    """
+    if isinstance(error, lmdb.MapFullError | lmdb.DiskError) or error.code in _FULL:
+        return True
+    volume = os.statvfs(path)
+    return error.code == errno.EIO and volume.f_bavail * volume.f_frsize < _SCARCE_BYTES
+
+
+def _broken(path: Path, error: lmdb.Error) -> str:
+    return (
+        f"{path / DATA_FILE} did not take the end of a commit ({error}): look after its volume, "
+        "then start the hub again; the next start finds out whether the last writes are in the file"
+    )

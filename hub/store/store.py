@@ -31,7 +31,7 @@ from hub.store.api import (
     Write,
 )
 from hub.store.committer import LINGER_S, Batch, Committer, Job, Ticket
-from hub.store.errors import Closed, FutureRevision, InvariantError, MapFull
+from hub.store.errors import Broken, Closed, FutureRevision, InvariantError, MapFull
 from hub.store.hubkey import HubKey
 from hub.store.job import CommitJob, CompactJob, FlushJob
 from hub.store.ledger import CEILING_BLOCK
@@ -50,6 +50,7 @@ class Store:
     """One open store. Methods belong to the event loop's thread unless they say otherwise."""
 
     __slots__ = (
+        "_broken",
         "_ceiling",
         "_committer",
         "_extension",
@@ -81,6 +82,7 @@ class Store:
         self.was_clean = opened.was_clean
         self.trouble = ""
         """Why the last commit failed, "" when it did not; tried anew at every flush at least."""
+        self._broken: asyncio.Future[None] | None = None if loop is None else loop.create_future()
         self._flush_s = flush_s
         self._is_closed = False
         self._extension: asyncio.Future[object] | None = None
@@ -349,6 +351,17 @@ class Store:
         """Return sizes for metrics; from any thread, microseconds."""
         return stats_of(self._shared)
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether the engine has given up: nothing can be read or written any more."""
+        return self._broken is not None and self._broken.done()
+
+    async def watch_over(self) -> None:
+        """Wait until the engine gives up. Raises Broken then; the process is to end."""
+        if self._broken is None:
+            raise InvariantError("the store was opened without an event loop")
+        await asyncio.shield(self._broken)
+
     async def close(self) -> None:
         """Finish what is queued, flush the renewals, record a clean end; closing twice is harmless.
 
@@ -421,8 +434,10 @@ class Store:
                 self._thaw(ticket.job.writes, is_done=ticket.error is None)
                 if ticket.error is None:
                     self._index(ticket.job.writes, cast("tuple[Revision, ...]", ticket.result))
-            if isinstance(ticket.error, MapFull):
+            if isinstance(ticket.error, MapFull | Broken):
                 self.trouble = str(ticket.error)
+            if isinstance(ticket.error, Broken):
+                self._break(ticket.error)
             if ticket.future.cancelled():
                 continue
             if ticket.error is None:
@@ -431,6 +446,11 @@ class Store:
                 ticket.future.set_exception(ticket.error)
         if self._publisher is not None:
             self._publisher.publish()
+
+    def _break(self, error: Broken) -> None:
+        if self._broken is not None and not self._broken.done():
+            self._broken.set_exception(error)
+            self._broken.exception()  # whoever watches over the store is told all the same
 
     def _index(self, writes: tuple[Write, ...], revisions: tuple[Revision, ...]) -> None:
         for write, revision in zip(writes, revisions, strict=True):
