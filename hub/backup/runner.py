@@ -30,10 +30,12 @@ from hub.store import (
     Op,
     Revision,
     Store,
+    StoreError,
     create_hub_key,
     decode_key,
     has_store,
     load_hub_key,
+    prepare,
 )
 from snapshot.arbiter import Continue, Create, Refuse, TakeClaim
 from snapshot.chain import Chain
@@ -269,8 +271,20 @@ def _hub_key(config: Config, clock: Clock, *, can_create: bool) -> HubKey:
     path = config.hub_key_path()
     if path.exists() or not can_create:
         return load_hub_key(path, outside=config.data_dir)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return create_hub_key(path, token=clock.token, outside=config.data_dir)
+    return _new_hub_key(path, config.data_dir, clock)
+
+
+def _new_hub_key(path: Path, directory: Path, clock: Clock) -> HubKey:
+    """Make the key of a new hub and the directory that it is for, both or none."""
+    had_directory = directory.exists()
+    prepare(directory)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return create_hub_key(path, token=clock.token, outside=directory)
+    except (OSError, StoreError):
+        if not had_directory:
+            directory.rmdir()
+        raise
 
 
 def _refuse_without_store(directory: Path) -> None:

@@ -19,7 +19,7 @@ from hub.store.api import (
     Write,
 )
 from hub.store.build import build_store
-from hub.store.directory import has_store
+from hub.store.directory import has_store, prepare
 from hub.store.errors import (
     Broken,
     Closed,
@@ -91,6 +91,7 @@ __all__ = [
     "has_store",
     "load_hub_key",
     "prefix",
+    "prepare",
     "revision_of",
     "stored_key",
     "term",

@@ -101,10 +101,14 @@ def create_hub_key(
         raise KeyMismatch(
             f"hub key file {path} exists already: load it, or move it away first"
         ) from error
-    with os.fdopen(handle, "w", encoding="ascii") as file:
-        file.write(f"{PREFIX}{base64.b64encode(secret).decode()}\n")
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(f"{PREFIX}{base64.b64encode(secret).decode()}\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        path.unlink()  # a part of a key would be in the way of the next start
+        raise
     sync_directory(path.parent)
     return HubKey(secret, path)
 
