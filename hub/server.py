@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import structlog
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry, Gauge, ProcessCollector
 
 from hub.auth.authenticate import Authenticator
 from hub.auth.authority import serving_names
@@ -49,6 +49,7 @@ from hub.fleet.sets import Sets
 from hub.http.app import Api, Services
 from hub.http.auditing import Auditor, open_auditor
 from hub.http.health import Health
+from hub.http.metrics import ConnectionMetrics
 from hub.http.tls import replace_leaf, server_context
 from hub.http.transport import Server, bind, serve
 from hub.http.watching import Watching
@@ -63,6 +64,7 @@ from hub.registry.expiry import EventExpiry
 from hub.registry.keeping import load_identity, load_url, save_identity
 from hub.registry.kind import Served
 from hub.registry.lookups import Lookups, follow_rbac, guard_rbac
+from hub.registry.metrics import EngineMetrics
 from hub.registry.watch import Alarms
 from hub.store import Store
 
@@ -229,13 +231,15 @@ class _Hub:
             identity.client_ca.cert_pem.encode(),
         )
         api = Api(self._services(metrics, stop, auditor))
-        return await serve(
+        server = await serve(
             api.handle,
             sock=sock.dup(),
             tls=self._tls,
             http2_codec=self._config.http2,
             clock=self._clock,
         )
+        metrics.register(ConnectionMetrics(lambda: server.connections))
+        return server
 
     def _services(
         self, metrics: CollectorRegistry, stop: asyncio.Event, auditor: Auditor | None
@@ -265,6 +269,7 @@ class _Hub:
             watching=Watching(engine, self._alarms),
             health=Health(live={"ping": lambda: ""}, ready=checks, metrics=metrics),
             auditor=auditor,
+            metrics=metrics,
             clock=clock,
             version=_version(),
             schema_of=self._schema_of,
@@ -390,16 +395,10 @@ def _broken(store: Store) -> str:
 
 def _export(metrics: CollectorRegistry, engine: Engine) -> None:
     """Export what the parts know of themselves."""
-    watches = Gauge("hublet_watch_count", "Open watches.", registry=metrics)
-    watches.set_function(lambda: len(engine.watches))
-    revision = Gauge("hublet_store_revision", "Highest visible revision.", registry=metrics)
-    revision.set_function(lambda: engine.store.revision)
-    objects = Gauge("hublet_store_objects", "Durable objects.", registry=metrics)
-    objects.set_function(lambda: engine.store.position.count)
-    size = Gauge("hublet_store_file_bytes", "Size of the data file.", registry=metrics)
-    size.set_function(lambda: engine.store.stats().file_bytes)
-    log = Gauge("hublet_store_log_entries", "Changes kept for watches.", registry=metrics)
-    log.set_function(lambda: engine.store.stats().log_entries)
+    metrics.register(EngineMetrics(engine))
+    ProcessCollector(namespace="hublet", registry=metrics)
+    build = Gauge("hublet_build_info", "Always 1.", ["version", "kubernetes"], registry=metrics)
+    build.labels(VERSION, ".".join(KUBERNETES_VERSION)).set(1)
 
 
 def _version() -> Obj:

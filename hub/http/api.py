@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from hub.http.tally import Cut
+
 Headers: TypeAlias = Sequence[tuple[str, str]]
 
 
@@ -84,8 +86,8 @@ class Responder(Protocol):
         """Finish the stream cleanly."""
         ...
 
-    def abort(self) -> None:
-        """Cut the stream so that the client sees an error.
+    def abort(self, cause: Cut = Cut.FAILED) -> None:
+        """Cut the stream so that the client sees an error, and count why.
 
         HTTP/2 resets the stream, HTTP/1.1 closes the connection.
         """

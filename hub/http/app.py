@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 import structlog
+from prometheus_client import CollectorRegistry
 
 from hub.auth.audit import Entry, authentication_trouble
 from hub.auth.authenticate import Authenticator
@@ -25,6 +26,7 @@ from hub.http.deadline import read_timeout, within
 from hub.http.discovery import Discovery
 from hub.http.health import Health
 from hub.http.info import RequestInfo, parse_request
+from hub.http.metrics import RequestMetrics
 from hub.http.openapi import OpenApi, SchemaOf
 from hub.http.reply import Reply
 from hub.http.verbs import Verbs
@@ -65,6 +67,7 @@ class Services:
     watching: Watching
     health: Health
     auditor: Auditor | None
+    metrics: CollectorRegistry
     clock: Clock
     version: Obj
     url: str
@@ -86,10 +89,14 @@ class Api:
         self._verbs = Verbs(services)
         self._version = encode(services.version) + b"\n"
         self._under_way = 0
+        groups = services.catalog.group_versions()
+        self._metrics = RequestMetrics(services.metrics, groups, under_way=lambda: self._under_way)
 
     async def handle(self, request: Request, responder: Responder) -> None:
         """Answer one request."""
-        audit_id = request.headers.get("audit-id") or self._services.clock.uid()
+        clock = self._services.clock
+        began_s = clock.monotonic_s()
+        audit_id = request.headers.get("audit-id") or clock.uid()
         entry = None
         if self._services.auditor is not None:
             entry = self._services.auditor.begin(request, audit_id)
@@ -103,11 +110,12 @@ class Api:
         except Exception as error:  # noqa: BLE001  the top of a request: logged with its traceback
             _log.exception("request_failed", audit_id=audit_id, target=request.target[:200])
             reply.fail(internal_error(f"{type(error).__name__}; see the hub's log for {audit_id}"))
+        self._metrics.answered(reply.info, reply.status, clock.monotonic_s() - began_s)
 
     async def _serve(self, request: Request, reply: Reply, entry: Entry | None) -> None:
         services = self._services
         user = self._identify(request, entry)
-        info = parse_request(request.method, request.target)
+        info = reply.info = parse_request(request.method, request.target)
         self._authorize(user, info, entry)
         if request.is_too_large or len(request.body) > MAX_BODY_BYTES:
             raise too_large(f"Request entity too large: limit is {MAX_BODY_BYTES}")
@@ -144,6 +152,7 @@ class Api:
                 peer=request.peer, authorization=authorization, now=services.clock.now()
             )
         except ApiError:
+            self._metrics.not_authenticated("token" if authorization else "certificate")
             if entry is not None:
                 has_certificate = request.peer is not None
                 entry.trouble = authentication_trouble(

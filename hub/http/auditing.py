@@ -13,6 +13,7 @@ from hub.auth.auditlog import AuditLog, Counts
 from hub.clock import Clock
 from hub.http.api import Headers, Request, Responder
 from hub.http.info import parse_request
+from hub.http.tally import Cut
 from hub.meta.errors import ApiError
 
 
@@ -87,9 +88,9 @@ class AuditedResponder:
         """Finish the stream cleanly."""
         self._inner.end()
 
-    def abort(self) -> None:
+    def abort(self, cause: Cut = Cut.FAILED) -> None:
         """Cut the stream so that the client sees an error."""
-        self._inner.abort()
+        self._inner.abort(cause)
 
     def on_close(self, callback: Callable[[], None]) -> None:
         """Call `callback` once when the stream ends."""

@@ -15,9 +15,10 @@ from hub.http.api import Peer, Request
 from hub.http.codec import Codec, DataReceived, Event, RequestReceived, ServerCodec, StreamEnded
 from hub.http.codecs.fields import content_length
 from hub.http.limits import Limits
-from hub.http.link import Link, LinkState
+from hub.http.link import Link, LinkState, describe
 from hub.http.poller import Poller
 from hub.http.stream import ServerStream
+from hub.http.tally import Cut, Handshake, Tally, reason_of
 from hub.http.tls import parse_peer
 
 
@@ -27,6 +28,11 @@ class ConnectionOwner(Protocol):
     @property
     def limits(self) -> Limits:
         """The bounds."""
+        ...
+
+    @property
+    def tally(self) -> Tally:
+        """Where to count what goes wrong."""
         ...
 
     @property
@@ -84,6 +90,7 @@ class ServerConnection(Link):
         "_owner",
         "_running",
         "_waiting",
+        "failure",
         "has_opened",
         "head_since_s",
         "http_version",
@@ -103,6 +110,7 @@ class ServerConnection(Link):
         self.peer: Peer | None = None
         self.http_version = ""
         self.has_opened = False
+        self.failure = Handshake.CLOSED  # should it never open
         self.server_codec: ServerCodec | None = None
         self.request_count = 0
         self.streams: dict[int, ServerStream] = {}
@@ -135,8 +143,12 @@ class ServerConnection(Link):
             return
         stream.seen_bytes = codec.queued_bytes(stream.stream_id)
         if codec.queued_bytes() > self._owner.limits.max_connection_bytes:
-            self.loop.call_soon(self.cut, "slow reader: connection queue full")
+            self.loop.call_soon(self._give_up, Cut.SLOW_READER, "slow reader: queue full")
         self.poller.mark(self)
+
+    def count_cut(self, cause: Cut) -> None:
+        """Count a stream that is cut."""
+        self._owner.tally.streams[cause] += 1
 
     def is_over_limit(self, stream: ServerStream) -> bool:
         """Whether the stream's queue is past what even a careless handler may fill."""
@@ -167,12 +179,14 @@ class ServerConnection(Link):
         """Cut what has outlived its deadline."""
         limits = self._owner.limits
         if self.state is LinkState.HANDSHAKE:
-            self._cut_after(self.active_at_s + limits.handshake_s, now_s, "handshake timeout")
+            if now_s > self.active_at_s + limits.handshake_s:
+                self.failure = Handshake.TIMEOUT
+                self.cut("handshake timeout")
         elif self.state is LinkState.LINGER:
             ends_s = min(self.active_at_s + limits.linger_s, self.written_at_s + limits.body_s)
             self._cut_after(ends_s, now_s, "")
         elif self.is_blocked and now_s - self.written_at_s > limits.stall_s:
-            self.cut("slow reader: no progress")
+            self._give_up(Cut.SLOW_READER, "slow reader: no progress")
         elif not self.streams:
             self._sweep_idle(now_s, limits)
         else:
@@ -185,6 +199,7 @@ class ServerConnection(Link):
             der = self._sock.getpeercert(binary_form=True)
             self.peer = parse_peer(der) if der else None
         except ValueError:
+            self.failure = Handshake.BAD_CERTIFICATE
             self.cut("handshake failed: unreadable client certificate")
             return None
         self.has_opened = True
@@ -193,6 +208,17 @@ class ServerConnection(Link):
         self.server_codec = self._owner.make_codec(alpn)
         self._owner.opened(self)
         return self.server_codec
+
+    def _handshake_failed(self, error: OSError | ValueError) -> None:
+        """Give up; a client whose certificate is no good has the time to read the alert.
+
+        A close with its first request unread would reset the connection, and the alert be lost.
+        """
+        self.failure = reason_of(error)
+        if isinstance(error, ssl.SSLCertVerificationError):
+            self._linger()
+        else:
+            self.cut(f"handshake failed: {describe(error)}")
 
     def _received(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -271,7 +297,7 @@ class ServerConnection(Link):
         incoming.size += size
         incoming.chunks.append(event.data)
         if not self._owner.reserve(size):
-            incoming.stream.abort()
+            incoming.stream.abort(Cut.NO_ROOM)
             self._release(event.stream_id)
         elif event.is_last:
             incoming.request.body = b"".join(incoming.chunks)
@@ -297,7 +323,7 @@ class ServerConnection(Link):
             return
         if not self._owner.reserve(len(request.body)):
             self._owner.reserve(-len(request.body))
-            stream.abort()
+            stream.abort(Cut.NO_ROOM)
             return
         if self._waiting is None:
             self._waiting = deque()
@@ -336,6 +362,12 @@ class ServerConnection(Link):
 
     # -- deadlines
 
+    def _give_up(self, cause: Cut, reason: str) -> None:
+        """Cut the connection for what the client did or did not do."""
+        if self.state is not LinkState.CLOSED:
+            self._owner.tally.connections[cause] += 1
+            self.cut(reason)
+
     def _cut_after(self, deadline_s: float, now_s: float, reason: str) -> None:
         if now_s > deadline_s:
             self.cut(reason)
@@ -343,7 +375,8 @@ class ServerConnection(Link):
     def _sweep_idle(self, now_s: float, limits: Limits) -> None:
         codec = self.server_codec
         if codec is not None and (codec.is_mid_head or not self.request_count):
-            self._cut_after(self.head_since_s + limits.header_s, now_s, "request head timeout")
+            if now_s > self.head_since_s + limits.header_s:
+                self._give_up(Cut.LATE_REQUEST, "request head timeout")
             return
         self.head_since_s = now_s
         if now_s - self.active_at_s > limits.idle_s:
@@ -355,5 +388,7 @@ class ServerConnection(Link):
             i.stream for i in (self._incoming or {}).values() if now_s - i.since_s > limits.body_s
         ]
         stalled = [s for s in self._busy if now_s - s.progress_at_s > limits.stall_s]
-        for stream in [*late, *stalled]:
-            stream.abort()
+        for stream in late:
+            stream.abort(Cut.LATE_REQUEST)
+        for stream in stalled:
+            stream.abort(Cut.SLOW_READER)

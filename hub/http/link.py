@@ -82,6 +82,10 @@ class Link(abc.ABC):
     def _opened(self, alpn: str | None) -> Codec | None:
         """Return the codec for `alpn`, the handshake being done; None after `cut`."""
 
+    def _handshake_failed(self, error: OSError | ValueError) -> None:
+        """Give up."""
+        self.cut(f"handshake failed: {describe(error)}")
+
     @abc.abstractmethod
     def _received(self, events: Sequence[Event]) -> None:
         """Act on what the peer did."""
@@ -128,7 +132,7 @@ class Link(abc.ABC):
             OSError,
             ValueError,
         ) as error:  # ssl.SSLError is an OSError; ValueError: a bad server name
-            self.cut(f"handshake failed: {describe(error)}")
+            self._handshake_failed(error)
             return
         self.state = LinkState.OPEN
         self.active_at_s = self.written_at_s = self.poller.now_s
@@ -241,17 +245,20 @@ class Link(abc.ABC):
     def _finish(self) -> None:
         """Say goodbye and wait for the peer to close, so that no reset overtakes our last bytes."""
         is_quiet = self.poller.now_s - max(self.active_at_s, self.written_at_s) > _QUIET_S
-        self.state = LinkState.LINGER
-        self.active_at_s = self.written_at_s = self.poller.now_s
         with suppress(OSError, ValueError):  # the peer's close_notify is to come, or never will
             self._sock.unwrap()
+        self._linger()
+        if is_quiet:
+            self.cut("")
+
+    def _linger(self) -> None:
+        """Send no more, and wait for the peer to close."""
+        self.state = LinkState.LINGER
+        self.active_at_s = self.written_at_s = self.poller.now_s
         try:
             self._sock.shutdown(socket.SHUT_WR)
         except OSError as error:
             self.cut(describe(error))
-            return
-        if is_quiet:
-            self.cut("")
             return
         self._watch(READ)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from hub.http.api import Headers, Responder
 from hub.http.coding import GZIP_FROM_BYTES, GZIP_HEAD, Gzip, gzip
+from hub.http.info import RequestInfo
 from hub.http.negotiate import JSON
 from hub.http.warning import Warnings
 from hub.meta import Obj
@@ -21,12 +22,24 @@ SLICE_BYTES = 256 * 1024
 class Reply:
     """One request's answer, in the forms that handlers need."""
 
-    __slots__ = ("_accepts_gzip", "_warnings", "audit_id", "is_streaming", "responder")
+    __slots__ = (
+        "_accepts_gzip",
+        "_warnings",
+        "audit_id",
+        "info",
+        "is_streaming",
+        "responder",
+        "status",
+    )
 
     def __init__(self, responder: Responder, audit_id: str, *, accepts_gzip: bool = False) -> None:
         self.responder = responder
         self.audit_id = audit_id
         self.is_streaming = False
+        self.info: RequestInfo | None = None
+        """What was asked, once that is known."""
+        self.status = 0
+        """What was answered, 0 before."""
         self._accepts_gzip = accepts_gzip
         self._warnings: Warnings | None = None
 
@@ -46,6 +59,7 @@ class Reply:
         if self._accepts_gzip and len(body) > GZIP_FROM_BYTES:
             body = gzip(body)
             extra = [*extra, *GZIP_HEAD]
+        self.status = status
         self.responder.respond(status, self._head(content_type, extra), body)
 
     def document(self, status: int, obj: Obj) -> None:
@@ -98,7 +112,7 @@ class Reply:
 
     def stream(self, content_type: str = JSON, *, extra: Headers = ()) -> None:
         """Send the head of a stream at once, before any event."""
-        self.is_streaming = True
+        self.is_streaming, self.status = True, 200
         self.responder.start(200, self._head(content_type, extra))
 
     def _head(self, content_type: str, extra: Headers) -> list[tuple[str, str]]:

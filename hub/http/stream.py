@@ -14,6 +14,7 @@ import structlog
 
 from hub.http.api import Headers
 from hub.http.codec import ServerCodec
+from hub.http.tally import Cut
 
 Callback: TypeAlias = Callable[[], None]
 
@@ -35,6 +36,10 @@ class StreamOwner(Protocol):
         """Bytes of `stream` wait in the codec: flush soon, watch its progress."""
         ...
 
+    def count_cut(self, cause: Cut) -> None:
+        """Learn why one of its streams is cut."""
+        ...
+
     def is_over_limit(self, stream: "ServerStream") -> bool:
         """Whether `stream` may take no more at all."""
         ...
@@ -51,6 +56,7 @@ class ServerStream:
     __slots__ = (
         "_callbacks",
         "_is_closed",
+        "_is_cut",
         "_is_head",
         "_is_started",
         "_owner",
@@ -68,6 +74,7 @@ class ServerStream:
         self._is_head = is_head
         self._is_started = False
         self._is_closed = False
+        self._is_cut = False
         self._callbacks: Callback | list[Callback] | None = None
         self._waiter: asyncio.Future[None] | None = None
 
@@ -122,7 +129,7 @@ class ServerStream:
         if self._is_head or not data:
             return True
         if owner.is_over_limit(self):
-            self.abort()
+            self.abort(Cut.SLOW_READER)
             return False
         codec.send_data(self.stream_id, data, is_last=False)
         owner.wrote(self)
@@ -151,11 +158,14 @@ class ServerStream:
         owner.wrote(self)
         self.close()
 
-    def abort(self) -> None:
+    def abort(self, cause: Cut = Cut.FAILED) -> None:
         """Cut the stream, also one that was ended and is not flushed."""
         owner = self._owner
         codec = owner.server_codec if owner is not None else None
         if owner is not None and codec is not None:
+            if not self._is_cut:
+                self._is_cut = True
+                owner.count_cut(cause)
             codec.reset(self.stream_id)
             owner.wrote(self)
         self.close()

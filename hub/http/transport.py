@@ -13,7 +13,7 @@ streams cleanly, lets running handlers finish within the grace, and cuts the res
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -30,6 +30,7 @@ from hub.http.link import LinkState
 from hub.http.listener import Listener
 from hub.http.poller import Poller
 from hub.http.stream import ServerStream
+from hub.http.tally import Cut, Handshake, Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,14 @@ class ConnectionStats:
     handlers: int
     pending_body_bytes: int
     accepted_total: int
-    failed_handshakes_total: int
+    failed_handshakes: Mapping[Handshake, int]
+    cut_streams: Mapping[Cut, int]
+    cut_connections: Mapping[Cut, int]
+
+    @property
+    def failed_handshakes_total(self) -> int:
+        """All of them."""
+        return sum(self.failed_handshakes.values())
 
 
 async def bind(host: str, port: int) -> socket.socket:
@@ -104,6 +112,7 @@ class Server:
         self.limits = limits
         self.is_closing = False
         self.port = 0
+        self.tally = Tally()
         self._handler = handler
         self._library = library
         self._clock = clock
@@ -116,7 +125,6 @@ class Server:
         self._running: dict[asyncio.Task[None], ServerStream] = {}
         self._idle = asyncio.Event()
         self._handshaking = 0
-        self._failed_handshakes = 0
         self._pending_body_bytes = 0
         self._handshake_tick = -1
         self._handshakes_left = 0
@@ -137,7 +145,9 @@ class Server:
             handlers=len(self._running),
             pending_body_bytes=self._pending_body_bytes,
             accepted_total=self._listener.accepted_total if self._listener else 0,
-            failed_handshakes_total=self._failed_handshakes,
+            failed_handshakes=self.tally.handshakes,
+            cut_streams=self.tally.streams,
+            cut_connections=self.tally.connections,
         )
 
     async def close(self, grace_s: float) -> None:
@@ -207,7 +217,7 @@ class Server:
         self._connections.discard(connection)
         if not connection.has_opened:
             self._handshaking -= 1
-            self._failed_handshakes += 1
+            self.tally.handshakes[connection.failure] += 1
         self._log.debug("connection_closed", remote=connection.remote, reason=reason)
         if self._listener is not None:
             self._listener.resume()

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from hub.http.listing import select, wait_for
 from hub.http.render import Renderer
 from hub.http.reply import SLICE_BYTES, Reply
+from hub.http.tally import Cut
 from hub.meta.codec.json import encode
 from hub.meta.errors import ApiError, expired, resource_version_too_large
 from hub.registry.engine import Engine
@@ -57,7 +58,6 @@ class Watching:
             reply.responder.write(frame("ERROR", encode(error.status())))
             reply.responder.end()
             return
-        watcher.cut = reply.responder.abort
         while watcher.held and not reply.responder.is_closed:
             await _pour(watcher.take_held(), reply)
         watcher.release()
@@ -69,7 +69,10 @@ class Watching:
 
         def push(line: bytes) -> None:
             if not responder.write(line) and responder.queued_bytes > _MAX_QUEUED_BYTES:
-                responder.abort()
+                cut()
+
+        def cut() -> None:
+            responder.abort(Cut.SLOW_READER)
 
         return Watcher(
             kind=renderer.served.kind,
@@ -82,6 +85,7 @@ class Watching:
             since=Revision(0),
             held=[],
             held_limit_bytes=_MAX_QUEUED_BYTES,
+            cut=cut,
         )
 
     def _open(
@@ -135,7 +139,6 @@ class Watching:
         engine = self._engine
         page = select(engine, watcher.kind, watcher.namespace, options)
         watcher.since = page.revision
-        watcher.cut = reply.responder.abort
         self._open(watcher, renderer, options, reply)
         lines = (
             frame("ADDED", watcher.next_variant().encode(engine.store.read(entry)))

@@ -129,15 +129,17 @@ class Watcher:
             {**fields, "metadata.name": name, "metadata.namespace": namespace}
         )
 
-    def offer(self, event: Event) -> None:
-        """Show `event` if it concerns the selection."""
+    def offer(self, event: Event) -> bool:
+        """Show `event` if it concerns the selection; return whether it does."""
         change = event.change
         if change.revision <= self.since:
-            return
+            return False
         self.since = change.revision
         type_ = self._type_of(event)
-        if type_ is not None:
-            self.send(event.frame(type_, self.next_variant()))
+        if type_ is None:
+            return False
+        self.send(event.frame(type_, self.next_variant()))
+        return True
 
     def next_variant(self) -> Variant:
         """Return the form of the event that is sent next, which is then taken to be sent."""
@@ -242,6 +244,8 @@ class WatchHub:
         self._listeners: dict[str, list[Callable[[Event], None]]] = {}
         self._listeners_to_all: list[Callable[[Event], None]] = []
         self._count = 0
+        self.events = 0
+        """How many changes were shown, counted once for each watcher."""
 
     def __len__(self) -> int:
         return self._count
@@ -296,7 +300,7 @@ class WatchHub:
                 yield error
         for watcher in self._concerned(event):
             try:
-                watcher.offer(event)
+                self.events += watcher.offer(event)
             except Exception as error:  # noqa: BLE001  the same
                 self.remove(watcher)
                 if watcher.cut is not None:

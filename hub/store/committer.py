@@ -56,6 +56,18 @@ class Batch:
     settled: list[tuple[Slot, Change | None]] = field(default_factory=list)
     position: Position | None = None
     ceiling: Revision | None = None
+    has_failed: bool = False
+    """Whether the engine or the disk refused it, and not all of its jobs were refused before."""
+
+
+@dataclass(slots=True)
+class Commits:
+    """What the thread has done since it started; read from others, a little behind at most."""
+
+    done: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    """Spent in transactions, their fsync included."""
 
 
 class Committer:
@@ -65,17 +77,27 @@ class Committer:
         "_deliver",
         "_is_closing",
         "_linger_s",
+        "_now_s",
         "_queue",
         "_shared",
         "_stop",
         "_thread",
         "_wake",
+        "commits",
     )
 
     def __init__(
-        self, shared: Shared, *, deliver: Callable[[Batch], None], linger_s: float = LINGER_S
+        self,
+        shared: Shared,
+        *,
+        deliver: Callable[[Batch], None],
+        now_s: Callable[[], float],
+        linger_s: float = LINGER_S,
     ) -> None:
+        """Take `now_s`, a monotonic clock."""
         self._shared, self._deliver, self._linger_s = shared, deliver, linger_s
+        self._now_s = now_s
+        self.commits = Commits()
         self._queue: deque[Ticket] = deque()
         self._wake = threading.Semaphore(0)
         self._stop = threading.Event()
@@ -104,7 +126,9 @@ class Committer:
     def _run(self) -> None:
         previous = 1
         while tickets := self._gather(previous):
+            began_s = self._now_s()
             batch = self._commit(tickets)
+            self._count(batch, self._now_s() - began_s)
             previous = len(tickets)
             self._deliver(batch)
 
@@ -123,6 +147,14 @@ class Committer:
             weight += ticket.job.weight
             tickets.append(ticket)
         return tickets
+
+    def _count(self, batch: Batch, seconds: float) -> None:
+        commits = self.commits
+        commits.seconds += seconds
+        if batch.has_failed:
+            commits.failed += 1
+        elif batch.position is not None:
+            commits.done += 1
 
     def _commit(self, tickets: list[Ticket]) -> Batch:
         batch = Batch(tickets)
@@ -159,6 +191,6 @@ def _fail(batch: Batch, ledger: Ledger | None, error: Exception, env: Environmen
         if ticket.error is None:
             ticket.error = env.refused(error) if isinstance(error, lmdb.Error) else error
             ticket.error.__cause__ = error if isinstance(error, lmdb.Error) else None
-    batch.position = None
+    batch.position, batch.has_failed = None, True
     if ledger is not None:
         batch.settled = [(slot, None) for slot, _ in ledger.settled]

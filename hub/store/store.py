@@ -30,7 +30,7 @@ from hub.store.api import (
     Stored,
     Write,
 )
-from hub.store.committer import LINGER_S, Batch, Committer, Job, Ticket
+from hub.store.committer import LINGER_S, Batch, Commits, Committer, Job, Ticket
 from hub.store.errors import Broken, Closed, FutureRevision, InvariantError, MapFull
 from hub.store.hubkey import HubKey
 from hub.store.job import CommitJob, CompactJob, FlushJob
@@ -72,6 +72,7 @@ class Store:
         opened: Opened,
         *,
         loop: asyncio.AbstractEventLoop | None,
+        clock: Clock,
         linger_s: float,
         flush_s: float,
     ) -> None:
@@ -91,7 +92,12 @@ class Store:
         self._publisher: Publisher | None = None
         if loop is not None:
             self._publisher = Publisher(opened.shared.sequence, loop)
-            self._committer = Committer(opened.shared, deliver=self._hand_over, linger_s=linger_s)
+            self._committer = Committer(
+                opened.shared,
+                deliver=self._hand_over,
+                now_s=clock.monotonic_s,
+                linger_s=linger_s,
+            )
             self._committer.start()
             self._timer = loop.call_later(flush_s, self._tick)
 
@@ -132,12 +138,17 @@ class Store:
             can_create=can_create,
             map_bytes=map_bytes,
         )
-        return cls(opened, loop=loop, linger_s=linger_s, flush_s=flush_s)
+        return cls(opened, loop=loop, clock=clock, linger_s=linger_s, flush_s=flush_s)
 
     @property
     def position(self) -> Position:
         """Where the durable objects stand: last committed revision, state hash, count."""
         return self._position
+
+    @property
+    def commits(self) -> Commits:
+        """What the committer has done since the store was opened."""
+        return self._committer.commits if self._committer is not None else Commits()
 
     @property
     def revision(self) -> Revision:

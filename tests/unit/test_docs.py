@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
+from hub.http.metrics import CREDENTIALS
+from hub.http.tally import Cut, Handshake
 from tests.hubs import running_hub
 from tools import failures, hublet, restore
 from tools.simulate import cli as simulate
@@ -91,6 +93,7 @@ def test_every_flag_of_hub_restore_is_in_its_table_with_its_commands() -> None:
 
 async def test_every_metric_is_in_the_table_with_its_labels(tmp_path: Path) -> None:
     async with running_hub(tmp_path / "data", object_store=(tmp_path / "b").as_uri()) as hub:
+        await hub.admin.call("GET", "/metrics")  # so that there is a request to tell of
         page = (await hub.admin.call("GET", "/metrics")).body.decode()
     served = {}
     for line in page.splitlines():
@@ -117,6 +120,20 @@ def test_the_commands_of_hublet_store_have_the_same_options_and_are_told_of() ->
     for name, command in store.commands.items():
         assert flags(command) == flags(COMMANDS["hublet store"])
         assert re.search(rf"^\| `{name}` \|", text, re.MULTILINE), name
+
+
+@pytest.mark.parametrize(
+    ("metric", "values"),
+    [
+        ("hublet_handshake_failures_total", set(Handshake)),
+        ("hublet_cut_streams_total", set(Cut)),
+        ("hublet_cut_connections_total", {Cut.SLOW_READER, Cut.LATE_REQUEST}),
+        ("hublet_authentication_failures_total", set(CREDENTIALS)),
+    ],
+)
+def test_every_value_of_a_label_is_told(metric: str, values: set[str]) -> None:
+    (row,) = (r for r in rows(section(OPERATIONS, "Metrics"), start=metric) if metric in r)
+    assert set(re.findall(r"`(\w+)`", row)) == values
 
 
 def test_every_exit_code_of_the_commands_is_documented() -> None:
