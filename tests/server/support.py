@@ -1,6 +1,8 @@
 """Paths, bodies and other identities for the server's contract tests."""
 
 import base64
+import socket
+import ssl
 from urllib.parse import urlsplit
 
 import yaml
@@ -55,6 +57,19 @@ def over_http1(hub: InProcess) -> Api:
     assert parts.port
     context = client_context(ca, cert, key, http2=False)
     return Api(Client(parts.hostname, parts.port, context, http2=False))
+
+
+def dial(hub: InProcess, tls: ssl.SSLContext | None = None) -> ssl.SSLSocket:
+    """Return a socket to the hub that speaks HTTP/1.1, the administrator's unless told otherwise."""
+    server, ca = cluster_access(hub)
+    if tls is None:
+        user = yaml.safe_load(hub.kubeconfig.read_text())["users"][0]["user"]
+        cert = base64.b64decode(user["client-certificate-data"])
+        tls = client_context(ca, cert, base64.b64decode(user["client-key-data"]), http2=False)
+    parts = urlsplit(server)
+    assert parts.hostname
+    sock = socket.create_connection((parts.hostname, parts.port or 443), timeout=20)
+    return tls.wrap_socket(sock, server_hostname=parts.hostname)
 
 
 async def raw_get(hub: InProcess, path: str, *headers: tuple[str, str]) -> Answer:
