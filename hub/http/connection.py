@@ -6,9 +6,11 @@ streams. A finished request is handed to the server, which runs the handler. Not
 """
 
 import asyncio
+import socket
 import ssl
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from hub.http.api import Peer, Request
@@ -20,6 +22,10 @@ from hub.http.poller import Poller
 from hub.http.stream import ServerStream
 from hub.http.tally import Cut, Handshake, Tally, reason_of
 from hub.http.tls import parse_peer
+
+
+# as Go's net/http has it
+_NO_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 
 
 class ConnectionOwner(Protocol):
@@ -210,12 +216,17 @@ class ServerConnection(Link):
         return self.server_codec
 
     def _handshake_failed(self, error: OSError | ValueError) -> None:
-        """Give up; a client whose certificate is no good has the time to read the alert.
+        """Give up; a client that was told why has the time to read it.
 
         A close with its first request unread would reset the connection, and the alert be lost.
         """
         self.failure = reason_of(error)
-        if isinstance(error, ssl.SSLCertVerificationError):
+        is_told = isinstance(error, ssl.SSLCertVerificationError)
+        if isinstance(error, ssl.SSLError) and error.reason == "HTTP_REQUEST":
+            is_told = True
+            with suppress(OSError):
+                socket.socket.send(self._sock, _NO_TLS)  # below TLS
+        if is_told:
             self._linger()
         else:
             self.cut(f"handshake failed: {describe(error)}")

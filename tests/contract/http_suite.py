@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 
 from hub.http.api import Request, Responder
 from hub.http.client import Client, ConnectionLost, Windows
+from hub.http.tally import Cut, Handshake
 from hub.http.tls import client_context
 from hub.http.transport import Server
 from tests.unit.http.pki import Authority, Pem
@@ -359,6 +360,8 @@ async def check_a_slow_reader_is_bounded_and_cut(site: Site) -> None:
         assert site.app.most_queued <= site.server.limits.stream_high_bytes + 16_384
         with pytest.raises(ConnectionLost):
             await soon(flood.read())
+    cut = (site.server.connections.cut_streams, site.server.connections.cut_connections)
+    assert cut in (({Cut.SLOW_READER: 1}, {}), ({}, {Cut.SLOW_READER: 1}))
     assert (await site.own().request("GET", "/echo")).status == 200
 
 
@@ -437,7 +440,10 @@ async def check_a_bad_certificate_fails_its_handshake_only(site: Site) -> None:
         with pytest.raises(ConnectionLost):
             await site.new_client(pem).request("GET", "/echo")
     assert (await site.own().request("GET", "/echo")).status == 200
-    assert site.server.connections.failed_handshakes_total == 2
+    assert site.server.connections.failed_handshakes == {
+        Handshake.EXPIRED: 1,
+        Handshake.UNKNOWN_CA: 1,
+    }
 
 
 async def check_a_client_comes_back_after_a_loss(site: Site) -> None:

@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 
 from hub.http.client import ConnectionLost, Windows
 from hub.http.limits import Limits
+from hub.http.tally import Cut, Handshake
 from hub.http.tls import client_context
 from tests.contract.http_suite import Site, soon
 from tests.contract.test_http import Kind, name_kind, open_site
@@ -90,7 +91,10 @@ async def test_bytes_that_are_not_tls_are_dropped(kind: Kind, authority: Authori
             for data in (b"", b"GET / HTTP/1.1\r\n\r\n", random.Random(1).randbytes(5_000)):
                 await soon(asyncio.to_thread(run, data))
             assert await is_well(site)
-        assert site.server.connections.failed_handshakes_total == 3
+        assert site.server.connections.failed_handshakes == {
+            Handshake.CLOSED: 1,
+            Handshake.NOT_TLS: 2,
+        }
 
 
 @every_kind
@@ -131,7 +135,7 @@ async def test_a_handshake_that_stands_still_is_cut(kind: Kind, authority: Autho
         sock = dial(site)
         assert await soon(asyncio.to_thread(read_to_the_end, sock)) == b""
         sock.close()
-        assert site.server.connections.failed_handshakes_total == 1
+        assert site.server.connections.failed_handshakes == {Handshake.TIMEOUT: 1}
         assert site.server.connections.handshaking == 0
 
 
@@ -141,6 +145,7 @@ async def test_a_client_that_asks_nothing_is_closed(kind: Kind, authority: Autho
         await talk(site, PREFACE if site.is_http2 else b"")
         await talk(site, b"PRI * HT" if site.is_http2 else b"GET / HTTP/1.1\r\nhost: x\r\nx-")
         assert site.server.connections.open == 0
+        assert site.server.connections.cut_connections == {Cut.LATE_REQUEST: 2}
 
 
 @every_kind
@@ -179,6 +184,7 @@ async def test_a_body_that_does_not_arrive_is_given_up(kind: Kind, authority: Au
         await talk(site, data)
         assert site.server.connections.open == 0
         assert site.server.connections.pending_body_bytes == 0
+        assert site.server.connections.cut_streams == {Cut.LATE_REQUEST: 1}
 
 
 def open_upload() -> bytes:
@@ -208,6 +214,7 @@ async def test_bodies_of_all_clients_together_are_bounded(kind: Kind, authority:
             with pytest.raises(ConnectionLost):
                 await site.own().request("POST", "/echo", body=bytes(900_000))
             assert site.server.connections.pending_body_bytes == 900_000
+            assert site.server.connections.cut_streams == {Cut.NO_ROOM: 1}
             assert await is_well(site)
         await soon(until(lambda: site.server.connections.pending_body_bytes == 0))
         assert (await site.own().request("POST", "/echo", body=bytes(900_000))).status == 200
@@ -246,6 +253,7 @@ async def test_answers_nobody_reads_cut_their_connection(authority: Authority) -
         asking = [greedy.request("GET", "/big?1000000", timeout_s=8) for _ in range(10)]
         results = await soon(asyncio.gather(*asking, return_exceptions=True))
         assert all(isinstance(result, ConnectionLost) for result in results)
+        assert set(site.server.connections.cut_connections) == {Cut.SLOW_READER}
         assert await is_well(site)
 
 
@@ -258,6 +266,7 @@ async def test_a_handler_that_never_looks_at_its_queue_loses_its_stream(
         with pytest.raises(ConnectionLost):
             await site.own().request("GET", "/careless")
         assert 1_000_000 < site.app.most_queued <= 1_000_000 + 70_000
+        assert site.server.connections.cut_streams == {Cut.SLOW_READER: 1}
         assert await is_well(site)
 
 
