@@ -23,7 +23,6 @@ from hub.http.stream import ServerStream
 from hub.http.tally import Cut, Handshake, Tally, reason_of
 from hub.http.tls import parse_peer
 
-
 # as Go's net/http has it
 _NO_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 

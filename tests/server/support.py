@@ -60,7 +60,7 @@ def over_http1(hub: InProcess) -> Api:
 
 
 def dial(hub: InProcess, tls: ssl.SSLContext | None = None) -> ssl.SSLSocket:
-    """Return a socket to the hub that speaks HTTP/1.1, the administrator's unless `tls` is given."""
+    """Return a socket to the hub that speaks HTTP/1.1, the administrator's without `tls`."""
     server, ca = cluster_access(hub)
     if tls is None:
         user = yaml.safe_load(hub.kubeconfig.read_text())["users"][0]["user"]
