@@ -18,7 +18,7 @@ from hub.registry.engine import Call, Deleted, Engine, Preconditions
 from hub.registry.kind import Served
 from hub.registry.options import is_true, parse_list_options
 from hub.registry.shape import Shape, conform
-from hub.store import Stored, decode_key
+from hub.store import Key, decode_key
 
 if TYPE_CHECKING:
     from hub.http.verbs import Ask
@@ -118,16 +118,16 @@ async def delete_selected(engine: Engine, ask: "Ask") -> None:
     deletion = read_options(ask)
     options = parse_list_options(ask.info.query, ask.served, is_watch=False)
     await wait_for(engine, options.revision)
-    page, meta = read_page(engine, ask.served, ask.namespace, options)
-    await _delete_all(engine, ask, page.entries, deletion)
-    await answer_page(engine, renderer, page, meta, ask.reply)
+    entries, meta = read_page(engine, ask.served, ask.namespace, options)
+    await _delete_all(engine, ask, [entry.key for entry in entries], deletion)
+    await answer_page(engine, renderer, entries, meta, ask.reply)
 
 
 async def _delete_all(
-    engine: Engine, ask: "Ask", entries: Sequence[Stored], options: DeleteOptions
+    engine: Engine, ask: "Ask", keys: Sequence[Key], options: DeleteOptions
 ) -> None:
-    for start in range(0, len(entries), _AT_ONCE):
-        places = (decode_key(entry.key) for entry in entries[start : start + _AT_ONCE])
+    for start in range(0, len(keys), _AT_ONCE):
+        places = (decode_key(key) for key in keys[start : start + _AT_ONCE])
         outcomes = await asyncio.gather(
             *(_delete(engine, ask, name, namespace, options) for _, namespace, name in places),
             return_exceptions=True,

@@ -1,13 +1,14 @@
 """LIST: a page of a kind, streamed in slices.
 
 A large list neither fills memory nor holds up the loop. Owns paging and resourceVersion semantics
-of lists (k8s.io/apiserver/pkg/storage). Values stay compressed until their slice is written; no
-store transaction is open while bytes travel.
+of lists (k8s.io/apiserver/pkg/storage). Values are read a few at a time and stay compressed until
+their slice is written; no store transaction is open while bytes travel.
 """
 
 import asyncio
 from collections.abc import Iterable, Iterator
 
+from hub.http.entries import Entries, begin, shorten
 from hub.http.render import ListMeta, Renderer
 from hub.http.reply import SLICE_BYTES, Reply
 from hub.meta.errors import ApiError, expired, resource_version_too_large
@@ -79,7 +80,7 @@ def _needles(labels: LabelSelector) -> list[bytes]:
     ]
 
 
-def select(engine: Engine, kind: Kind, namespace: str, options: ListOptions) -> Page:
+def select(engine: Engine, kind: Kind, namespace: str, options: ListOptions) -> Entries:
     """Return every entry that is selected, without a scan where name or label allow."""
     match = matcher(options)
     revision = engine.store.revision
@@ -91,10 +92,11 @@ def select(engine: Engine, kind: Kind, namespace: str, options: ListOptions) -> 
     else:
         keys = engine.candidates(kind, options.labels)
         if keys is None:
-            return engine.store.scan(prefix, match=match)
+            return begin(engine.store, prefix, match)
         found = (engine.store.get(key) for key in keys if key.startswith(prefix))
     entries = [e for e in found if e is not None and (match is None or match(e.key, e.index))]
-    return Page(entries, revision, has_more=False, remaining=0)
+    page = Page(entries, revision, has_more=False, remaining=0)
+    return shorten(engine.store, prefix, match, page)
 
 
 async def wait_for(engine: Engine, revision: int | None) -> None:
@@ -113,7 +115,7 @@ async def wait_for(engine: Engine, revision: int | None) -> None:
 
 def read_page(
     engine: Engine, served: Served, namespace: str, options: ListOptions
-) -> tuple[Page, ListMeta]:
+) -> tuple[Entries, ListMeta]:
     """Return the entries to show and the list's metadata.
 
     Later pages show the state at the first one's revision, whatever is written meanwhile.
@@ -129,22 +131,24 @@ def read_page(
         after = _key_after(kind, namespace, start)
     is_narrow = options.pinned_name or engine.candidates(kind, options.labels) is not None
     if not revision and after is None and (is_narrow or not options.limit):
-        page = select(engine, kind, namespace, options)
-    else:
-        try:
-            page = engine.store.scan_at(
-                key_prefix(kind.id, namespace or None),
-                Revision(revision or engine.store.revision),
-                after=after,
-                limit=options.limit or None,
-                match=matcher(options),
-            )
-        except (Compacted, FutureRevision) as error:
-            raise _too_old(start) from error
+        entries = select(engine, kind, namespace, options)
+        return entries, ListMeta(entries.revision, "", None)
+    prefix, match = key_prefix(kind.id, namespace or None), matcher(options)
+    try:
+        page = engine.store.scan_at(
+            prefix,
+            Revision(revision or engine.store.revision),
+            after=after,
+            limit=options.limit or None,
+            match=match,
+        )
+    except (Compacted, FutureRevision) as error:
+        raise _too_old(start) from error
     token = ""
     if page.has_more and page.entries:
         token = encode_continue(page.revision, _start_of(page.entries[-1].key, kind, namespace))
-    return page, ListMeta(page.revision, token, page.remaining if token else None)
+    meta = ListMeta(page.revision, token, page.remaining if token else None)
+    return shorten(engine.store, prefix, match, page), meta
 
 
 def _key_after(kind: Kind, namespace: str, start: str) -> Key:
@@ -179,21 +183,23 @@ async def answer_list(
 ) -> None:
     """Answer a LIST."""
     await wait_for(engine, options.revision)
-    page, meta = read_page(engine, renderer.served, namespace, options)
-    await answer_page(engine, renderer, page, meta, reply)
+    entries, meta = read_page(engine, renderer.served, namespace, options)
+    await answer_page(engine, renderer, entries, meta, reply)
 
 
 async def answer_page(
-    engine: Engine, renderer: Renderer, page: Page, meta: ListMeta, reply: Reply
+    engine: Engine, renderer: Renderer, entries: Iterable[Stored], meta: ListMeta, reply: Reply
 ) -> None:
     """Write entries as a list, in slices when they are many."""
-    await reply.pour(_slices(engine, renderer, page, meta))
+    await reply.pour(_slices(engine, renderer, entries, meta))
 
 
-def _slices(engine: Engine, renderer: Renderer, page: Page, meta: ListMeta) -> Iterator[bytes]:
+def _slices(
+    engine: Engine, renderer: Renderer, entries: Iterable[Stored], meta: ListMeta
+) -> Iterator[bytes]:
     pieces = [renderer.list_head(meta)]
     size = 0
-    for position, entry in enumerate(page.entries):
+    for position, entry in enumerate(entries):
         document = renderer.list_item(engine.store.read(entry))
         if position:
             pieces.append(b",")

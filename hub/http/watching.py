@@ -11,7 +11,9 @@ reflectors rely on it.
 import asyncio
 import random
 from collections.abc import Iterable
+from functools import partial
 
+from hub.http.entries import FIRST, next_count
 from hub.http.listing import select, wait_for
 from hub.http.render import Renderer
 from hub.http.reply import SLICE_BYTES, Reply
@@ -27,7 +29,6 @@ from hub.store import prefix as key_prefix
 _DEFAULT_TIMEOUT_S = 1800
 _BOOKMARK_EVERY_S = 60.0
 _MAX_QUEUED_BYTES = 4 * 1024 * 1024
-_RESUME_BATCH = 2000
 
 
 class Watching:
@@ -58,6 +59,7 @@ class Watching:
             reply.responder.write(frame("ERROR", encode(error.status())))
             reply.responder.end()
             return
+        watcher.cut = partial(reply.responder.abort, Cut.SLOW_READER)
         while watcher.held and not reply.responder.is_closed:
             await _pour(watcher.take_held(), reply)
         watcher.release()
@@ -69,10 +71,7 @@ class Watching:
 
         def push(line: bytes) -> None:
             if not responder.write(line) and responder.queued_bytes > _MAX_QUEUED_BYTES:
-                cut()
-
-        def cut() -> None:
-            responder.abort(Cut.SLOW_READER)
+                responder.abort(Cut.SLOW_READER)
 
         return Watcher(
             kind=renderer.served.kind,
@@ -85,7 +84,6 @@ class Watching:
             since=Revision(0),
             held=[],
             held_limit_bytes=_MAX_QUEUED_BYTES,
-            cut=cut,
         )
 
     def _open(
@@ -137,17 +135,18 @@ class Watching:
     ) -> None:
         """Send what there is as ADDED events, then (WatchList) the bookmark that ends them."""
         engine = self._engine
-        page = select(engine, watcher.kind, watcher.namespace, options)
-        watcher.since = page.revision
+        entries = select(engine, watcher.kind, watcher.namespace, options)
+        watcher.since = entries.revision
+        watcher.cut = partial(reply.responder.abort, Cut.SLOW_READER)
         self._open(watcher, renderer, options, reply)
         lines = (
             frame("ADDED", watcher.next_variant().encode(engine.store.read(entry)))
-            for entry in page.entries
+            for entry in entries
         )
         await _pour(lines, reply)
         if options.wants_initial_events:
             is_first = watcher.next_variant().later is not None
-            end = renderer.bookmark(page.revision, is_initial_end=True, is_first=is_first)
+            end = renderer.bookmark(entries.revision, is_initial_end=True, is_first=is_first)
             reply.responder.write(frame("BOOKMARK", end))
 
     async def _send_history(
@@ -163,17 +162,18 @@ class Watching:
         prefix = key_prefix(kind.id, watcher.namespace or None)
         if watcher.name and (watcher.namespace or not kind.is_namespaced):
             prefix = encode_key(kind.id, watcher.namespace, watcher.name)
-        is_behind = True
+        is_behind, count = True, FIRST
         while is_behind:
             # what lies above the visible revision is shown to live watchers later, in order
             visible = engine.store.revision
             try:
-                changes = engine.store.changes(watcher.since, prefix, limit=_RESUME_BATCH)
+                changes = engine.store.changes(watcher.since, prefix, limit=count)
             except Compacted as error:
                 raise expired(f"too old resource version: {after} ({error.oldest})") from error
             except FutureRevision as error:
                 raise resource_version_too_large(after, error.current) from error
-            is_behind = len(changes) == _RESUME_BATCH and changes[-1].revision <= visible
+            is_behind = len(changes) == count and changes[-1].revision <= visible
+            count = next_count(len(changes), sum(len(change.value) for change in changes))
             for change in changes:
                 if change.revision <= visible:
                     _, namespace, name = decode_key(change.key)

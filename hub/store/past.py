@@ -27,7 +27,9 @@ class Undo:
         """Find the keys; the log must reach back to `revision`, and `txn` stay open."""
         self._shared, self._txn = shared, txn
         shown = shared.sequence.shown
-        first = shared.log_index.first(prefix, range(revision + 1, shown + 1))
+        first: dict[Key, Revision] = {}
+        if revision < shown:
+            first = shared.log_index.first(prefix, range(revision + 1, shown + 1))
         # what is in the file and not shown yet is perhaps not in the index either
         with txn.cursor(shared.env.log) as cursor:
             if cursor.set_range(encode_revision(shown + 1)):

@@ -82,7 +82,10 @@ def scan_at(
             raise Compacted(asked=revision, oldest=compacted)
         undo = Undo(shared, txn, prefix, revision)
         present = _present(shared, txn, prefix, after=after, skip=undo.keys)
-        past = heapq.merge(present, undo.entries(after), key=lambda entry: stored_key(entry.key))
+        past: Iterator[Stored] = present
+        if undo.keys:
+            gone = undo.entries(after)
+            past = heapq.merge(present, gone, key=lambda entry: stored_key(entry.key))
         entries, has_more = take(past, limit, match)
         if match is None and is_counted:
             remaining = 0

@@ -1,6 +1,7 @@
 """Paths, bodies and other identities for the server's contract tests."""
 
 import base64
+import random
 import socket
 import ssl
 from urllib.parse import urlsplit
@@ -46,30 +47,35 @@ def anonymous(hub: InProcess, *, token: str = "") -> Api:
     return Api.connect(server, ca=ca, token=token)
 
 
-def over_http1(hub: InProcess) -> Api:
-    """The administrator over HTTP/1.1."""
-    server, ca = cluster_access(hub)
+def admin_context(hub: InProcess, *, http2: bool) -> ssl.SSLContext:
+    """The administrator's certificate."""
     user = yaml.safe_load(hub.kubeconfig.read_text())["users"][0]["user"]
     cert = base64.b64decode(user["client-certificate-data"])
     key = base64.b64decode(user["client-key-data"])
-    parts = urlsplit(server)
+    return client_context(cluster_access(hub)[1], cert, key, http2=http2)
+
+
+def over_http1(hub: InProcess) -> Api:
+    """The administrator over HTTP/1.1."""
+    parts = urlsplit(hub.url)
     assert parts.hostname
     assert parts.port
-    context = client_context(ca, cert, key, http2=False)
+    context = admin_context(hub, http2=False)
     return Api(Client(parts.hostname, parts.port, context, http2=False))
 
 
 def dial(hub: InProcess, tls: ssl.SSLContext | None = None) -> ssl.SSLSocket:
     """Return a socket to the hub that speaks HTTP/1.1, the administrator's without `tls`."""
-    server, ca = cluster_access(hub)
-    if tls is None:
-        user = yaml.safe_load(hub.kubeconfig.read_text())["users"][0]["user"]
-        cert = base64.b64decode(user["client-certificate-data"])
-        tls = client_context(ca, cert, base64.b64decode(user["client-key-data"]), http2=False)
-    parts = urlsplit(server)
+    parts = urlsplit(hub.url)
     assert parts.hostname
     sock = socket.create_connection((parts.hostname, parts.port or 443), timeout=20)
+    tls = tls or admin_context(hub, http2=False)
     return tls.wrap_socket(sock, server_hostname=parts.hostname)
+
+
+def noise(seed: str, size: int) -> str:
+    """Return text that hardly compresses."""
+    return random.Random(seed).randbytes(size // 2).hex()
 
 
 async def raw_get(hub: InProcess, path: str, *headers: tuple[str, str]) -> Answer:
