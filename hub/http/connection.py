@@ -76,14 +76,13 @@ class ConnectionOwner(Protocol):
 class _Incoming:
     """A request whose body is still arriving."""
 
-    __slots__ = ("chunks", "request", "since_s", "size", "stream")
+    __slots__ = ("body", "request", "since_s", "stream")
 
     def __init__(self, request: Request, stream: ServerStream, since_s: float) -> None:
         self.request = request
         self.stream = stream
         self.since_s = since_s
-        self.chunks: list[bytes] = []
-        self.size = 0
+        self.body = bytearray()  # one piece: many small ones would take more than they count for
 
 
 class ServerConnection(Link):
@@ -256,7 +255,7 @@ class ServerConnection(Link):
         for stream in streams.values():
             stream.detach()
         if self._incoming:
-            self._owner.reserve(-sum(incoming.size for incoming in self._incoming.values()))
+            self._owner.reserve(-sum(len(incoming.body) for incoming in self._incoming.values()))
         if self._waiting:
             self._owner.reserve(-sum(len(request.body) for request, _ in self._waiting))
         self._incoming = None
@@ -299,18 +298,17 @@ class ServerConnection(Link):
         if incoming is None:
             return
         size = len(event.data)
-        if incoming.size + size > self._owner.limits.max_body_bytes:
+        if len(incoming.body) + size > self._owner.limits.max_body_bytes:
             incoming.request.is_too_large = True
             self._release(event.stream_id)
             self._dispatch(incoming.request, incoming.stream)
             return
-        incoming.size += size
-        incoming.chunks.append(event.data)
+        incoming.body += event.data
         if not self._owner.reserve(size):
             incoming.stream.abort(Cut.NO_ROOM)
             self._release(event.stream_id)
         elif event.is_last:
-            incoming.request.body = b"".join(incoming.chunks)
+            incoming.request.body = bytes(incoming.body)
             self._release(event.stream_id)
             self._dispatch(incoming.request, incoming.stream)
 
@@ -318,7 +316,7 @@ class ServerConnection(Link):
         """Give a body's room back to the server."""
         incoming = self._incoming.pop(stream_id, None) if self._incoming else None
         if incoming is not None:
-            self._owner.reserve(-incoming.size)
+            self._owner.reserve(-len(incoming.body))
 
     def _dispatch(self, request: Request, stream: ServerStream) -> None:
         """Run the handler now, or when others are over and the client has read their answers.

@@ -42,6 +42,12 @@ class Limits:
     reset_burst: int = 1_000
     resets_per_s: int = 33
     """A client that resets HTTP/2 streams faster than this bucket refills is cut: rapid reset."""
+    idle_frame_burst: int = 2_000
+    idle_frames_per_s: int = 100
+    """The same for HTTP/2 frames that ask for nothing (PING, SETTINGS, empty DATA).
+
+    For python-hyper, to which each costs 50 us; nghttp2 bounds what it owes for them.
+    """
 
     stream_high_bytes: int = 256 * KIB
     """`Responder.write` answers False above it."""

@@ -28,6 +28,7 @@ from hub.http.codec import (
     ResponseReceived,
     StreamEnded,
 )
+from hub.http.codecs.bucket import Bucket
 from hub.http.codecs.fields import (
     DateHeader,
     check_fields,
@@ -43,6 +44,13 @@ from hub.http.wirequeue import WireQueue
 _SETTING = h2.settings.SettingCodes
 _ERROR = h2.errors.ErrorCodes
 _MAX_CONTROL_BYTES = 1 * MIB  # heads and acknowledgements the peer does not take
+_IDLE = (
+    h2.events.PingReceived,
+    h2.events.RemoteSettingsChanged,
+    h2.events.SettingsAcknowledged,
+    h2.events.PriorityUpdated,
+    h2.events.UnknownFrameReceived,
+)
 
 
 class _Stream:
@@ -326,15 +334,14 @@ class _HyperCodec:
 class HyperServer(_HyperCodec):
     """The answering side."""
 
-    __slots__ = ("_clock", "_date", "_limits", "_refilled_at_s", "_tokens")
+    __slots__ = ("_date", "_idle_frames", "_limits", "_resets")
 
     def __init__(self, *, date: DateHeader, limits: Limits, clock: Clock) -> None:
         super().__init__(is_client=False)
         self._date = date
-        self._clock = clock
         self._limits = limits
-        self._tokens = float(limits.reset_burst)
-        self._refilled_at_s = clock.monotonic_s()
+        self._resets = Bucket(clock, limits.reset_burst, limits.resets_per_s)
+        self._idle_frames = Bucket(clock, limits.idle_frame_burst, limits.idle_frames_per_s)
         self._session.local_settings = h2.settings.Settings(
             client=False,
             initial_values={
@@ -382,6 +389,12 @@ class HyperServer(_HyperCodec):
     def _translate(self, event: h2.events.Event) -> None:
         if isinstance(event, h2.events.RequestReceived):
             self._request(event)
+        elif isinstance(event, _IDLE) or (
+            isinstance(event, h2.events.DataReceived) and not event.data and not event.stream_ended
+        ):
+            if not self._idle_frames.take():
+                self._end(_ERROR.ENHANCE_YOUR_CALM)
+            super()._translate(event)
         else:
             super()._translate(event)
 
@@ -409,16 +422,9 @@ class HyperServer(_HyperCodec):
                 return  # the stream is gone
 
     def _peer_reset(self, event: h2.events.StreamReset) -> None:
-        """Count resets in a token bucket.
-
-        A stream opened and reset costs us more than it costs the client.
-        """
+        """Count resets: a stream opened and reset costs us more than it costs the client."""
         super()._peer_reset(event)
-        now_s = self._clock.monotonic_s()
-        refill = (now_s - self._refilled_at_s) * self._limits.resets_per_s
-        self._tokens = min(self._limits.reset_burst, self._tokens + refill) - 1
-        self._refilled_at_s = now_s
-        if self._tokens < 0:
+        if not self._resets.take():
             self._end(_ERROR.ENHANCE_YOUR_CALM)
 
 
