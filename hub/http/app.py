@@ -53,6 +53,7 @@ MAX_UNDER_WAY = 2000
 """Requests for resources at one time, watches left out; administrators are never turned away."""
 _MASTERS = "system:masters"
 _NO_BOUND = nullcontext()
+_FOR_AN_HOUR = (("cache-control", "public, max-age=3600"),)  # what does not change while a hub runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +190,10 @@ class Api:
             reply.send(200, self._version)
         elif path == "/openid/v1/jwks":
             body = encode(self._services.tokens.keys())
-            reply.send(200, body, "application/jwk-set+json")
+            reply.send(200, body, "application/jwk-set+json", extra=_FOR_AN_HOUR)
         elif info.path == "/.well-known/openid-configuration":
-            reply.document(200, self._services.tokens.openid_configuration(self._services.url))
+            about = self._services.tokens.openid_configuration(self._services.url)
+            reply.send(200, encode(about), extra=_FOR_AN_HOUR)
         elif not self._services.health.answer(info, reply):
             raise path_not_found()
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hubs import Answer, Api, HubProcess, Watch
+from hub.store import Store, Write, decode_key
+from tests.hubs import Answer, Api, HubProcess, Watch, running_hub
 from tests.server.support import config_maps, named
 
 CONNECTIONS, WATCHES = 10, 50
@@ -56,3 +57,29 @@ async def test_a_hub_with_500_watches_stops_cleanly_within_ten_seconds(
         answers = await asyncio.gather(*under_way)
         assert {answer.status for answer in answers} == {504}
         assert {answer.obj()["reason"] for answer in answers} == {"Timeout"}
+
+
+async def test_a_write_that_is_under_way_is_done_and_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, is_held, is_free = Store.commit, asyncio.Event(), asyncio.Event()
+
+    async def slow(self: Store, *writes: Write, **rest: object) -> object:
+        if any(decode_key(write.key)[2] == "late" for write in writes):
+            is_held.set()
+            await is_free.wait()
+        return await commit(self, *writes, **rest)  # type: ignore[arg-type]  # handed on as they came
+
+    monkeypatch.setattr(Store, "commit", slow)
+    async with running_hub(tmp_path / "data") as hub:
+        api = Api.from_kubeconfig(hub.kubeconfig)
+        asking = asyncio.ensure_future(api.call("POST", config_maps("default"), named("late")))
+        await is_held.wait()
+        asyncio.get_running_loop().call_later(0.2, is_free.set)  # the stop has begun by then
+    answer = await asking
+    await api.close()
+    assert answer.status == 201
+    monkeypatch.undo()
+    async with running_hub(tmp_path / "data") as hub:
+        found = await hub.admin.get(f"{config_maps('default')}/late")
+        assert found["metadata"]["uid"] == answer.obj()["metadata"]["uid"]
