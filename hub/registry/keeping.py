@@ -1,5 +1,6 @@
 """The hub's own records in the store: its identity, sealed, under keys that no API path reaches."""
 
+from hub.auth.errors import IdentityError
 from hub.auth.identity import HubIdentity, from_bundle
 from hub.meta.codec.json import decode, draft
 from hub.store import Draft, Op, Store, Write, encode_index, encode_key
@@ -10,10 +11,18 @@ IDENTITY = encode_key("identity.hublet", "", "hub")
 def load_identity(store: Store) -> HubIdentity | None:
     """Return the identity kept in the store, None for a new store.
 
-    :raises IdentityError: it contradicts itself
+    :raises IdentityError: it contradicts itself, or is not where other things are: a hub makes it
+        before anything else, and never another silently
     """
     stored = store.get(IDENTITY)
-    return None if stored is None else from_bundle(decode(store.read(stored))["bundle"])
+    if stored is not None:
+        return from_bundle(decode(store.read(stored))["bundle"])
+    if store.position.count:
+        raise IdentityError(
+            f"the store holds {store.position.count} objects and no identity of a hub: restore it "
+            "with hub-restore, or start on another data directory"
+        )
+    return None
 
 
 def load_url(store: Store) -> str:

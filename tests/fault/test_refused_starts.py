@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hub.store import create_hub_key, load_hub_key
+from hub.clock import SystemClock
+from hub.registry.keeping import IDENTITY
+from hub.store import Draft, Op, Store, Write, create_hub_key, load_hub_key
 from tests.hubs import ROOT, Api, HubProcess, running_hub
 from tests.server.support import config_maps
 
@@ -181,3 +183,24 @@ async def test_a_torn_copy_of_a_running_hubs_file_is_refused(
         finally:
             await api.close()
         assert hub.stop() == 0
+
+
+async def test_a_store_that_has_lost_its_identity_is_refused_and_gets_no_other(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    await made(data)
+    store = Store.open(data, hub_key=load_hub_key(tmp_path / "data.key"), clock=SystemClock())
+    kept = store.get(IDENTITY)
+    assert kept is not None
+    gone = Write(Op.DELETE, IDENTITY, Draft(b"{}", b""), kept.index, kept.revision)
+    await store.commit(gone)
+    count = store.position.count
+    await store.close()
+    assert await asyncio.to_thread(serve, data) == (
+        11,
+        (
+            f"error: the store holds {count} objects and no identity of a hub: restore it with "
+            "hub-restore, or start on another data directory"
+        ),
+    )
