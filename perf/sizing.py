@@ -10,40 +10,18 @@ them: compare ratios between runs of one session, never a single figure with ano
 import argparse
 import asyncio
 import json
-import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from hub.http.client import Client
 from hub.http.tls import client_context
+from perf.machine import say, say_load, usage
 from tools.simulate.kubeconfig import read_kubeconfig
 from tools.simulate.look import wait_shipped
 from tools.simulate.process import HubProcess
-
-_TICKS = os.sysconf("SC_CLK_TCK")
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """CPU seconds used so far, and resident memory in MiB, all and without file pages."""
-
-    cpu_s: float
-    rss_mib: float
-    anon_mib: float
-
-
-def usage(pid: int) -> Usage:
-    """Return what the kernel says of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    status = Path(f"/proc/{pid}/status").read_text()
-    kib = {n: int(v) for n, v in re.findall(r"^(VmRSS|RssAnon):\s+(\d+)", status, re.MULTILINE)}
-    cpu = (int(fields[11]) + int(fields[12])) / _TICKS
-    return Usage(cpu, kib["VmRSS"] / 1024, kib["RssAnon"] / 1024)
 
 
 async def metrics(kubeconfig: Path) -> dict[str, float]:
@@ -61,11 +39,6 @@ def run(*command: str) -> float:
     began = time.monotonic()
     subprocess.run([sys.executable, "-m", *command], check=True)
     return time.monotonic() - began
-
-
-def say(name: str, value: str) -> None:
-    """Print one figure."""
-    print(f"{name:<34} {value}", flush=True)
 
 
 class Sizing:
@@ -189,10 +162,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=17600)
     parser.add_argument("--object-store", default="")
     arguments = parser.parse_args()
-    say("load of the machine", " ".join(f"{x:.2f}" for x in os.getloadavg()))
+    say_load()
     with tempfile.TemporaryDirectory(prefix="hublet-sizing-") as root:
         asyncio.run(Sizing(Path(root), arguments).run())
-    say("load of the machine", " ".join(f"{x:.2f}" for x in os.getloadavg()))
+    say_load()
 
 
 if __name__ == "__main__":

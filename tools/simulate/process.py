@@ -42,6 +42,11 @@ class HubProcess:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it does not run (any more)."""
+        return self._process is None or self._process.poll() is not None
+
     def start(self) -> None:
         """Start it and return at once."""
         with self._log.open("ab") as log:
@@ -51,7 +56,7 @@ class HubProcess:
         """Wait until it says that it is ready. Raises TimeoutError, also when it has ended."""
         end_s = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < end_s:
-            if self._process is None or self._process.poll() is not None:
+            if self.has_ended:
                 raise TimeoutError("the process has ended")
             if self.kubeconfig.exists() and await is_ready(self.kubeconfig):
                 return
