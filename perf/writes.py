@@ -23,15 +23,14 @@ import uvloop
 from hub.http.client import Client, Poller
 from hub.meta import Obj
 from hub.meta.codec.json import decode, encode
-from hub.meta.protobuf import decode_envelope, encode_envelope
+from hub.meta.protobuf import encode_envelope
 from perf.drive import ApiWriter, Document, Rate, Writer, drive
 from perf.fleet import cluster_documents
 from perf.hub import Site, cache_bytecode, make_site, start, wait_quiet, wait_ready
 from perf.machine import CpuMeter, file_system, median, say, say_load, split_cores
+from tools.simulate.clusterbody import JOINED, LEASE_NAME
 from tools.simulate.resource import CLUSTERS, LEASES, MERGE_PATCH, PROTOBUF
 from tools.simulate.resource import JSON as JSON_TYPE
-
-_LEASE = "managed-cluster-lease"
 
 
 class Patcher:
@@ -49,7 +48,8 @@ class Patcher:
         self._turn += 1
         meta, conditions = self._obj["metadata"], self._obj["status"]["conditions"]
         fresh = [dict(condition) for condition in conditions]
-        fresh[0]["message"] = f"turn {self._turn}"
+        joined = next(each for each in fresh if each["type"] == JOINED)
+        joined["message"] = f"turn {self._turn}"
         patch = {
             "metadata": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]},
             "status": {"conditions": fresh},
@@ -65,7 +65,7 @@ class Holder:
 
     def __init__(self, client: Client, document: Document) -> None:
         self._client, self._turn = client, 0
-        self._target = LEASES.path(namespace=document.name, name=_LEASE)
+        self._target = LEASES.path(namespace=document.name, name=LEASE_NAME)
         self._lease: Obj | None = None
 
     async def write(self) -> None:
