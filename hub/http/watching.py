@@ -13,6 +13,7 @@ import random
 from collections.abc import Iterable
 from functools import partial
 
+from hub.http.api import Responder
 from hub.http.entries import FIRST, next_count
 from hub.http.listing import select, wait_for
 from hub.http.render import Renderer
@@ -22,7 +23,7 @@ from hub.meta.codec.json import encode
 from hub.meta.errors import ApiError, expired, resource_version_too_large
 from hub.registry.engine import Engine
 from hub.registry.options import ListOptions
-from hub.registry.watch import Alarms, Event, Watcher, frame
+from hub.registry.watch import Alarm, Alarms, Event, Watcher, frame
 from hub.store import Compacted, FutureRevision, Revision, decode_key, encode_key
 from hub.store import prefix as key_prefix
 
@@ -49,12 +50,13 @@ class Watching:
             options.wants_initial_events is None and not options.revision
         )
         reply.stream()
-        watcher = self._watcher(renderer, namespace, options, reply)
+        watch = _OpenWatch(self._engine, renderer, namespace, options, reply.responder)
+        watcher = watch.watcher
         try:
             if wants_state:
-                await self._send_state(watcher, renderer, options, reply)
+                await self._send_state(watch, renderer, options, reply)
             else:
-                await self._send_history(watcher, renderer, options, reply)
+                await self._send_history(watch, options, reply)
         except ApiError as error:
             reply.responder.write(frame("ERROR", encode(error.status())))
             reply.responder.end()
@@ -64,81 +66,15 @@ class Watching:
             await _pour(watcher.take_held(), reply)
         watcher.release()
 
-    def _watcher(
-        self, renderer: Renderer, namespace: str, options: ListOptions, reply: Reply
-    ) -> Watcher:
-        responder = reply.responder
-
-        def push(line: bytes) -> None:
-            if not responder.write(line) and responder.queued_bytes > _MAX_QUEUED_BYTES:
-                responder.abort(Cut.SLOW_READER)
-
-        return Watcher(
-            kind=renderer.served.kind,
-            namespace=namespace,
-            name=options.pinned_name,
-            labels=options.labels,
-            fields=options.fields,
-            variant=renderer.variant(),
-            sink=push,
-            since=Revision(0),
-            held=[],
-            held_limit_bytes=_MAX_QUEUED_BYTES,
-        )
-
-    def _open(
-        self, watcher: Watcher, renderer: Renderer, options: ListOptions, reply: Reply
-    ) -> None:
-        """Begin to receive changes after `watcher.since`; arm its alarms."""
-        engine, responder = self._engine, reply.responder
-        now = engine.clock.monotonic_s()
-        timeout = options.timeout_s or _DEFAULT_TIMEOUT_S * (1 + random.random())  # noqa: S311 jitter
-        alarms = [self._alarms.at(now + timeout, lambda: self._expire(watcher, renderer, options))]
-        if options.wants_bookmarks:
-            first = _BOOKMARK_EVERY_S * (0.5 + random.random() / 2)  # noqa: S311 jitter
-            alarms.append(self._alarms.at(now + first, lambda: self._mark(watcher, renderer)))
-
-        def close() -> None:
-            engine.watches.remove(watcher)
-            for alarm in alarms:
-                alarm.off()
-
-        def finish() -> None:
-            close()
-            responder.end()
-
-        watcher.on_timeout = finish
-        engine.watches.add(watcher)
-        responder.on_close(close)
-
-    def _expire(self, watcher: Watcher, renderer: Renderer, options: ListOptions) -> None:
-        if watcher.is_closed:
-            return
-        if options.wants_bookmarks:
-            self._send_bookmark(watcher, renderer)
-        if watcher.on_timeout is not None:
-            watcher.on_timeout()
-
-    def _mark(self, watcher: Watcher, renderer: Renderer) -> float | None:
-        if watcher.is_closed:
-            return None
-        self._send_bookmark(watcher, renderer)
-        return self._engine.clock.monotonic_s() + _BOOKMARK_EVERY_S
-
-    def _send_bookmark(self, watcher: Watcher, renderer: Renderer) -> None:
-        revision = max(watcher.since, self._engine.store.revision)
-        is_first = watcher.next_variant().later is not None
-        watcher.send(frame("BOOKMARK", renderer.bookmark(revision, is_first=is_first)))
-
     async def _send_state(
-        self, watcher: Watcher, renderer: Renderer, options: ListOptions, reply: Reply
+        self, watch: "_OpenWatch", renderer: Renderer, options: ListOptions, reply: Reply
     ) -> None:
         """Send what there is as ADDED events, then (WatchList) the bookmark that ends them."""
-        engine = self._engine
+        engine, watcher = self._engine, watch.watcher
         entries = select(engine, watcher.kind, watcher.namespace, options)
         watcher.since = entries.revision
         watcher.cut = partial(reply.responder.abort, Cut.SLOW_READER)
-        self._open(watcher, renderer, options, reply)
+        watch.begin(self._alarms, options)
         lines = (
             frame("ADDED", watcher.next_variant().encode(engine.store.read(entry)))
             for entry in entries
@@ -149,14 +85,13 @@ class Watching:
             end = renderer.bookmark(entries.revision, is_initial_end=True, is_first=is_first)
             reply.responder.write(frame("BOOKMARK", end))
 
-    async def _send_history(
-        self, watcher: Watcher, renderer: Renderer, options: ListOptions, reply: Reply
-    ) -> None:
+    async def _send_history(self, watch: "_OpenWatch", options: ListOptions, reply: Reply) -> None:
         """Send every change after the client's revision, then go on live without a gap.
 
         :raises ApiError: 410 when the log no longer reaches back that far
         """
-        engine, kind = self._engine, watcher.kind
+        engine, watcher = self._engine, watch.watcher
+        kind = watcher.kind
         # without a revision (sendInitialEvents=false): from now on
         after = watcher.since = Revision(options.revision or engine.store.revision)
         prefix = key_prefix(kind.id, watcher.namespace or None)
@@ -182,7 +117,85 @@ class Watching:
                 await _pour(watcher.take_held(), reply)
                 await asyncio.sleep(0)
         watcher.since = max(watcher.since, visible)
-        self._open(watcher, renderer, options, reply)
+        watch.begin(self._alarms, options)
+
+
+class _OpenWatch:
+    """What a watch's alarms, its connection and the watch hub call.
+
+    One object and no closures: a hub has five for every agent.
+    """
+
+    __slots__ = ("_alarms", "_engine", "_renderer", "_responder", "_wants_bookmarks", "watcher")
+
+    def __init__(
+        self,
+        engine: Engine,
+        renderer: Renderer,
+        namespace: str,
+        options: ListOptions,
+        responder: Responder,
+    ) -> None:
+        self._engine, self._renderer, self._responder = engine, renderer, responder
+        self._wants_bookmarks = options.wants_bookmarks
+        self._alarms: tuple[Alarm, ...] = ()
+        self.watcher = Watcher(
+            kind=renderer.served.kind,
+            namespace=namespace,
+            name=options.pinned_name,
+            labels=options.labels,
+            fields=options.fields,
+            variant=renderer.variant(),
+            sink=self._push,
+            since=Revision(0),
+            held=[],
+            held_limit_bytes=_MAX_QUEUED_BYTES,
+        )
+
+    def begin(self, alarms: Alarms, options: ListOptions) -> None:
+        """Begin to receive changes after `watcher.since`; arm the alarms."""
+        now = self._engine.clock.monotonic_s()
+        timeout = options.timeout_s or _DEFAULT_TIMEOUT_S * (1 + random.random())  # noqa: S311 jitter
+        self._alarms = (alarms.at(now + timeout, self._expire),)
+        if self._wants_bookmarks:
+            first = _BOOKMARK_EVERY_S * (0.5 + random.random() / 2)  # noqa: S311 jitter
+            self._alarms += (alarms.at(now + first, self._mark),)
+        self.watcher.on_timeout = self._finish
+        self._engine.watches.add(self.watcher)
+        self._responder.on_close(self._close)
+
+    def _push(self, line: bytes) -> None:
+        responder = self._responder
+        if not responder.write(line) and responder.queued_bytes > _MAX_QUEUED_BYTES:
+            responder.abort(Cut.SLOW_READER)
+
+    def _close(self) -> None:
+        self._engine.watches.remove(self.watcher)
+        for alarm in self._alarms:
+            alarm.off()
+
+    def _finish(self) -> None:
+        self._close()
+        self._responder.end()
+
+    def _expire(self) -> None:
+        if self.watcher.is_closed:
+            return
+        if self._wants_bookmarks:
+            self._send_bookmark()
+        self._finish()
+
+    def _mark(self) -> float | None:
+        if self.watcher.is_closed:
+            return None
+        self._send_bookmark()
+        return self._engine.clock.monotonic_s() + _BOOKMARK_EVERY_S
+
+    def _send_bookmark(self) -> None:
+        revision = max(self.watcher.since, self._engine.store.revision)
+        is_first = self.watcher.next_variant().later is not None
+        bookmark = self._renderer.bookmark(revision, is_first=is_first)
+        self.watcher.send(frame("BOOKMARK", bookmark))
 
 
 async def _pour(lines: Iterable[bytes], reply: Reply) -> None:
