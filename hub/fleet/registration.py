@@ -18,7 +18,13 @@ from hub.auth.bootstrap_policy import (
     shared_cluster_roles,
 )
 from hub.clock import Clock
-from hub.fleet.conditions import ACCEPTED, AVAILABLE, condition_status, set_condition
+from hub.fleet.conditions import (
+    ACCEPTED,
+    AVAILABLE,
+    condition_status,
+    find_condition,
+    set_condition,
+)
 from hub.fleet.kinds import CLUSTER_GROUP, MANAGED_CLUSTER, MANAGED_CLUSTER_ADDON, MANIFEST_WORK
 from hub.meta import Obj
 from hub.meta.errors import ApiError
@@ -38,6 +44,8 @@ UNREACHABLE = f"{CLUSTER_GROUP}/unreachable"
 UNAVAILABLE = f"{CLUSTER_GROUP}/unavailable"
 CLEANUP_PRIORITY = "open-cluster-management.io/cleanup-priority"
 _LOOK_AGAIN_S = 5.0
+_UNHURRIED_S = 10.0
+"""How long what an agent reports of itself may wait for a look at its cluster's belongings."""
 _WORKERS = 64
 """Clusters in work at once: each waits for commits, and commits of many share one fsync."""
 _RBAC = {kind.kind: kind for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE_BINDING)}
@@ -54,7 +62,11 @@ class Registration:
             engine.watches.listen(kind, self._content_changed)
 
     def _cluster_changed(self, event: Event) -> None:
-        self._queue.add(event.name)
+        before = event.previous
+        if before is not None and _concerns(before) == _concerns(event.obj):
+            self._queue.add_after(event.name, _UNHURRIED_S)  # many reports are one look
+        else:
+            self._queue.add(event.name)
 
     def _content_changed(self, event: Event) -> None:
         cluster = self._engine.peek(MANAGED_CLUSTER, event.namespace)
@@ -245,6 +257,14 @@ def _cleanup_priority(obj: Obj) -> int:
     """Return 0 to 100, 0 for what says nothing or nonsense."""
     text = str((meta_of(obj).get("annotations") or {}).get(CLEANUP_PRIORITY) or "")
     return min(int(text), 100) if text.isascii() and text.isdigit() else 0
+
+
+def _concerns(cluster: Obj) -> tuple[Obj, Obj, Obj | None, str]:
+    """Return what decides about a cluster's belongings: all but most of its status."""
+    aside = ("resourceVersion", "managedFields")
+    meta = {key: value for key, value in meta_of(cluster).items() if key not in aside}
+    accepted = find_condition(cluster, ACCEPTED)
+    return meta, cluster.get("spec") or {}, accepted, condition_status(cluster, AVAILABLE)
 
 
 def _is_behind(present: Obj, wanted: Obj) -> bool:

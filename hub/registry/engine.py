@@ -10,6 +10,7 @@ write got in between and the caller named no resourceVersion, it is computed aga
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from typing import TypeAlias
 
 from hub.auth.user import User
@@ -276,6 +277,8 @@ class Engine:
     ) -> Obj:
         """Replace an object, given in the view of `served`; return it in its stored version.
 
+        What `obj` holds is the engine's from then on.
+
         :raises ApiError: 400, 403, 404, 409, 422
         """
         served = _served(served)
@@ -288,11 +291,13 @@ class Engine:
         if not revision and served.kind.needs_revision:
             raise checks.missing_revision(served, name)
         wanted = Preconditions(str(meta.get("uid") or ""), revision)
+        # the first try may keep what was sent, further ones need it as it was
+        tries = chain((incoming,), map(decode, repeat(encode(incoming))))
         return await self._guaranteed(
             served,
             name,
             namespace=namespace or str(meta.get("namespace") or ""),
-            change=lambda _old: decode(encode(incoming)),
+            make=lambda _stored: next(tries),
             subresource=subresource,
             call=call,
             preconditions=wanted,
@@ -313,7 +318,8 @@ class Engine:
         A uid or resourceVersion that the patch sets is a precondition (409).
         """
 
-        def apply(old: Obj) -> Obj:
+        def apply(document: bytes) -> Obj:
+            old = decode(document)
             shown = call.fields.read_patched(served, patch(served.view.from_storage(old)))
             patched = checks.patched(served, shown, namespace)
             checks.check_name(patched, name)
@@ -328,7 +334,7 @@ class Engine:
             served,
             name,
             namespace=namespace,
-            change=apply,
+            make=apply,
             subresource=subresource,
             call=call,
             preconditions=Preconditions(),
@@ -348,11 +354,17 @@ class Engine:
 
         For controllers.
         """
+
+        def make(document: bytes) -> Obj:
+            copy = decode(document)
+            new = change(copy)
+            return copy if new is None else new
+
         return await self._guaranteed(
             _served(kind),
             name,
             namespace=namespace,
-            change=change,
+            make=make,
             subresource=subresource,
             call=call,
             preconditions=Preconditions(),
@@ -364,23 +376,28 @@ class Engine:
         name: str,
         *,
         namespace: str,
-        change: Change,
+        make: Callable[[bytes], Obj],
         subresource: str,
         call: Call,
         preconditions: Preconditions,
     ) -> Obj:
+        """Store what `make` makes of the stored document, again when another write came first."""
         kind = served.kind
         for _attempt in range(_ATTEMPTS):
             stored = self.find(kind, name, namespace)
             if stored is None:
                 raise not_found(served.resource, name)
-            old = decode(self.store.read(stored))
+            document = self.store.read(stored)
+            old = decode(document)
             self._check_preconditions(served, old, preconditions)
-            copy = decode(encode(old))
-            new = change(copy)
-            new = self._prepare_update(
-                kind, copy if new is None else new, old, subresource=subresource, call=call
-            )
+            new = make(document)
+            if subresource:
+                wanted, new = new, decode(document)
+                occasion = Occasion(call.user, self.clock)
+                kind.strategy.apply_subresource(subresource, new, wanted, occasion)
+                if not kind.is_custom:
+                    objects.take_metadata(new, wanted)
+            new = self._prepare_update(kind, new, old, subresource=subresource, call=call)
             if not objects.differs(new, old):
                 return old
             try:
@@ -410,12 +427,7 @@ class Engine:
         self, kind: Kind, new: Obj, old: Obj, *, subresource: str, call: Call
     ) -> Obj:
         occasion = Occasion(call.user, self.clock)
-        if subresource:
-            wanted, new = new, decode(encode(old))
-            kind.strategy.apply_subresource(subresource, new, wanted, occasion)
-            if not kind.is_custom:
-                objects.take_metadata(new, wanted)
-        else:
+        if not subresource:
             objects.carry_over(new, old)
             if kind.has_status:
                 new.pop("status", None)
