@@ -49,7 +49,7 @@ def _object(obj: Obj, shape: dict[str, Shape], path: str, misfits: list[Misfit])
     found: Obj = {}
     for key, value in obj.items():
         below = shape.get(key)
-        if below is None:
+        if below is None or type(value) is below:  # nearly every field: unknown, or of its type
             found[key] = value
         elif value is not None:
             found[key] = _value(value, below, f"{path}.{key}" if path else key, misfits)
