@@ -12,7 +12,7 @@ from itertools import islice
 from hub.fleet.kinds import FLEET
 from hub.meta import Obj
 from hub.meta.codec.json import draft, encode
-from hub.registry.builtin import BUILTIN
+from hub.registry.builtin import BUILTIN, CLUSTER_NAME_LABEL
 from hub.registry.catalog import Catalog
 from hub.registry.objects import index_of
 from hub.store import Draft, Op, Store, Write, encode_key
@@ -43,6 +43,8 @@ def fleet_objects(clusters: int) -> Iterator[Obj]:
                     yield owner
             if obj["kind"] == "CertificateSigningRequest":
                 obj["metadata"]["creationTimestamp"] = now
+            if obj["kind"] == "Lease":  # by this label the hub knows a heartbeat
+                obj["metadata"]["labels"] = {CLUSTER_NAME_LABEL: cluster}
             yield obj
         yield from _more(fleet, cluster)
 
