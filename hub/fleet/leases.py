@@ -42,6 +42,7 @@ class LeaseJudge:
         self._heard_s: dict[str, float] = {}
         self._skew_s: dict[str, float] = {}
         self._is_refreshing = False
+        self._duration_s: dict[str, float] = {}
         engine.watches.listen(LEASE, self._lease_changed)
         engine.watches.listen(MANAGED_CLUSTER, self._cluster_changed)
 
@@ -64,7 +65,9 @@ class LeaseJudge:
         if event.change.op is Op.DELETE:
             self._heard_s.pop(event.name, None)
             self._skew_s.pop(event.name, None)
+            self._duration_s.pop(event.name, None)
             return
+        self._duration_s[event.name] = _duration_of(event.obj)
         before = event.previous
         if not _is_accepted(event.obj) or (before and _terms(event.obj) == _terms(before)):
             return
@@ -86,10 +89,15 @@ class LeaseJudge:
         return None if skew is None else abs(skew) >= GRACE_LEASES * self._lease_s(cluster)
 
     def _lease_s(self, cluster: str) -> float:
+        known = self._duration_s.get(cluster)
+        if known is not None:
+            return known
         obj = self._engine.peek(MANAGED_CLUSTER, cluster)
-        spec = (obj or {}).get("spec") or {}
-        asked = int(spec.get("leaseDurationSeconds") or _DEFAULT_LEASE_S)
-        return float(min(max(asked, _LEAST_LEASE_S), _MOST_LEASE_S))
+        if obj is None:
+            return float(_DEFAULT_LEASE_S)
+        # kept: every renewal asks for it, and changes of the cluster come by `_cluster_changed`
+        found = self._duration_s[cluster] = _duration_of(obj)
+        return found
 
     async def refresh_all(self) -> int:
         """Give every cluster's Lease a renewTime of now, before anyone is served.
@@ -177,6 +185,12 @@ class LeaseJudge:
             set_condition(obj, type_, status, reason=reason, message=message, now=now)
 
         await self._engine.modify(MANAGED_CLUSTER, name, change, subresource="status")
+
+
+def _duration_of(cluster: Obj) -> float:
+    spec = cluster.get("spec") or {}
+    asked = int(spec.get("leaseDurationSeconds") or _DEFAULT_LEASE_S)
+    return float(min(max(asked, _LEAST_LEASE_S), _MOST_LEASE_S))
 
 
 def _terms(cluster: Obj) -> tuple[bool, object, bool]:
