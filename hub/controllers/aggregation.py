@@ -44,7 +44,7 @@ class RoleAggregator:
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        for role in self._engine.each(CLUSTER_ROLE):
+        async for role in self._engine.paced(CLUSTER_ROLE):
             self._note(str(meta_of(role)["name"]), role)
         for name in self._selectors:
             self._queue.add(name)

@@ -55,7 +55,7 @@ class NamespaceDefaults:
 
     async def run(self) -> None:
         """Look at every namespace, then keep them so until cancelled."""
-        for namespace in self._engine.each(NAMESPACE):
+        async for namespace in self._engine.paced(NAMESPACE):
             await asyncio.sleep(0)  # there are thousands: the loop goes on between them
             name = str(meta_of(namespace)["name"])
             if not self._is_complete(name):

@@ -56,7 +56,7 @@ class NamespaceController:
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        for namespace in self._engine.each(NAMESPACE):
+        async for namespace in self._engine.paced(NAMESPACE):
             if is_deleting(namespace):
                 self._queue.add_after(str(meta_of(namespace)["name"]), self._hold_s)
         await drain("namespace", self._queue, self.reconcile, workers=_WORKERS)

@@ -32,7 +32,7 @@ class Signer:
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        for request in self._engine.each(CSR):
+        async for request in self._engine.paced(CSR):
             if wants_signature(request):
                 self._queue.add(str(request["metadata"]["name"]))
         await drain("signer", self._queue, self.reconcile, workers=32)

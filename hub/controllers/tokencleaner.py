@@ -35,7 +35,7 @@ class TokenCleaner:
 
     async def run(self) -> None:
         """Clean until cancelled."""
-        for secret in self._engine.each(SECRET, NAMESPACE):
+        async for secret in self._engine.paced(SECRET, NAMESPACE):
             if _is_token(secret):
                 self._queue.add(str(meta_of(secret)["name"]))
         await drain("token-cleaner", self._queue, self.reconcile)

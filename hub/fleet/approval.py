@@ -65,7 +65,7 @@ class Approver:
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        for request in self._engine.each(CSR):
+        async for request in self._engine.paced(CSR):
             if is_agent_request(request):
                 self._queue.add(str(request["metadata"]["name"]))
         await drain("approval", self._queue, self.reconcile, workers=32)

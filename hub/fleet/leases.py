@@ -122,7 +122,7 @@ class LeaseJudge:
     async def run(self) -> None:
         """Judge until cancelled."""
         now = self._clock.monotonic_s()
-        for cluster in self._engine.each(MANAGED_CLUSTER):
+        async for cluster in self._engine.paced(MANAGED_CLUSTER):
             if _is_accepted(cluster):
                 name = str(cluster["metadata"]["name"])
                 self._heard_s.setdefault(name, now)

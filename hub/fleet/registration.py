@@ -75,7 +75,7 @@ class Registration:
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        for cluster in self._engine.each(MANAGED_CLUSTER):
+        async for cluster in self._engine.paced(MANAGED_CLUSTER):
             self._queue.add(str(cluster["metadata"]["name"]))
         await drain("registration", self._queue, self.reconcile, workers=_WORKERS)
 
