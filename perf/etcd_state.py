@@ -4,8 +4,10 @@ See `perf.etcd` for what the figures include.
 """
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -44,7 +46,8 @@ class States:
 
     def __init__(self, root: Path, site: Site, etcd: EtcdProcess) -> None:
         self._root, self.site, self.etcd = root, site, etcd
-        self._hub = site.process(f"file://{root}/bucket")
+        self._bucket = f"file://{root}/bucket"
+        self._hub = site.process(self._bucket)
         self.objects = 0
         self.hub_snapshot = Snapshot(0, 0)
         self.loaded: dict[str, Usage] = {}
@@ -78,6 +81,21 @@ class States:
                 await read_metric(client, 'hublet_backup_seconds_sum{kind="full"}'),
                 int(await read_metric(client, 'hublet_backup_last_bytes{kind="full"}')),
             )
+        self.stop_hub()
+
+    async def restore(self) -> None:
+        """Restore the hub from its bucket, and go on with that one: its file is as if written anew.
+
+        A file that grew has free pages between the objects, and the kernel maps whole stretches.
+        """
+        restored = replace(self.site, name="restored")
+        command = [sys.executable, "-m", "tools.restore", "restore"]
+        command += ["--object-store", self._bucket, "--data-dir", str(restored.data_dir)]
+        command += ["--key-file", str(restored.key_file)]
+        await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True)
+        self.site, self._hub = restored, restored.process(self._bucket)
+        await self.start_hub()
+        await wait_quiet(self.site)
         self.stop_hub()
 
     def _open(self) -> Store:

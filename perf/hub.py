@@ -38,11 +38,13 @@ class Site:
     root: Path
     port: int
     identity: HubIdentity
+    name: str = "hub"
+    """What the data directory is called in `root`."""
 
     @property
     def data_dir(self) -> Path:
         """Return the data directory."""
-        return self.root / "hub"
+        return self.root / self.name
 
     @property
     def key_file(self) -> Path:
