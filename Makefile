@@ -16,7 +16,7 @@ help:
 	@echo 'make test     all tests; PYTEST_ARGS="-k name" narrows them'
 	@echo 'make lint     ruff, mypy, import-linter and the size rules'
 	@echo 'make fmt      format, and fix what ruff can fix'
-	@echo 'make perf     the micro benchmarks'
+	@echo 'make perf     the micro benchmarks (docs/performance.md has the long measurements)'
 	@echo 'make soak     the long rounds in full'
 	@echo 'make clean    remove what these targets made'
 
