@@ -53,7 +53,7 @@ class LeaseJudge:
         is_first = cluster not in self._heard_s
         self._heard_s[cluster] = self._clock.monotonic_s()
         # what the hub writes itself tells nothing of a clock: a new Lease, all of them at the start
-        is_own = event.previous is None or self._is_refreshing
+        is_own = event.change.op is Op.CREATE or self._is_refreshing
         skew = None if is_own else self._skew_of(event.obj)
         was_off = self._is_off(cluster, self._skew_s.get(cluster))
         if skew is not None:
