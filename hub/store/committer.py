@@ -134,10 +134,12 @@ class Committer:
 
     def _gather(self, previous: int) -> list[Ticket]:
         """Wait for work; an empty list ends the thread."""
+        is_closing = self._is_closing  # before the queue: what was queued before the end is seen
         while not self._queue:
-            if self._is_closing:
+            if is_closing:
                 return []
             self._wake.acquire()
+            is_closing = self._is_closing
         if previous > 1 or len(self._queue) > 1:
             self._stop.wait(self._linger_s)
         tickets: list[Ticket] = []

@@ -1,12 +1,14 @@
 """Group commit, publishing, and what else one store promises on its loop."""
 
 import asyncio
+from collections import deque
 from pathlib import Path
 
 import pytest
 
 from hub.store import Change, Corrupt, FutureRevision, InvariantError, Op, Revision, Store, Write
-from hub.store.committer import Committer
+from hub.store.committer import Committer, Ticket
+from hub.store.job import FlushJob
 from hub.store.lmdb_env import Database
 from hub.store.log import encode_revision
 from tests.unit.store.given import EMPTY, create, delete, draft, hub_key, key, open_store, update
@@ -28,6 +30,27 @@ async def test_concurrent_commits_share_a_batch(
     assert sum(batches) == 1200
     assert max(batches) <= 500
     assert len(batches) < 60
+    await store.close()
+
+
+async def test_a_job_queued_right_before_the_end_is_not_left_behind(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "data")
+    committer = Committer(store._shared, deliver=lambda _: None)
+    ticket = Ticket(FlushJob(store._shared.env, []), asyncio.get_running_loop().create_future())
+
+    class Late(deque[Ticket]):
+        """A queue that is filled, and ended, just after the thread has found it empty."""
+
+        def __len__(self) -> int:
+            found = super().__len__()
+            if not committer._is_closing:
+                committer.submit(ticket)
+                committer.stop()
+            return found
+
+    committer._queue = Late()
+    assert committer._gather(1) == [ticket]
+    assert committer._gather(1) == []
     await store.close()
 
 
