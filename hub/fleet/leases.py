@@ -10,6 +10,7 @@ Unknown forever and a restored hub declares its whole fleet dead in its first se
 (pkg/registration/hub/lease).
 """
 
+import asyncio
 import datetime as dt
 from http import HTTPStatus
 
@@ -116,6 +117,7 @@ class LeaseJudge:
             if self._engine.find(LEASE, LEASE_NAME, name) is not None:
                 await self._engine.modify(LEASE, LEASE_NAME, renew, namespace=name)
                 count += 1
+        await asyncio.sleep(0)  # renewals are shown in the loop's next turn
         self._is_refreshing = False
         return count
 

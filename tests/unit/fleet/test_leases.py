@@ -310,6 +310,22 @@ async def test_a_start_refreshes_every_lease_and_gives_every_cluster_its_time(
         assert given.status(AVAILABLE) == "True"
 
 
+async def test_what_a_start_writes_tells_nothing_of_a_clock(tmp_path: Path) -> None:
+    """An agent whose clock is off stays so until it renews by itself."""
+    async with a_cluster(tmp_path) as given:
+        await given.renew(behind_s=10_000)
+        await given.judge_now()
+        assert given.status(CLOCK_SYNCED) == "False"
+        await given.judge.refresh_all()
+        await given.shown(given.engine.get(LEASE, LEASE_NAME, "c"))
+        await given.judge_now()
+        assert given.status(CLOCK_SYNCED) == "False"
+        given.clock.move(60)
+        await given.renew()
+        await given.judge_now()
+        assert given.status(CLOCK_SYNCED) == "True"
+
+
 async def test_a_time_that_is_no_time_is_refused_and_harmless(tmp_path: Path) -> None:
     async with a_cluster(tmp_path) as given:
 

@@ -11,7 +11,17 @@ from hub.store.committer import Committer, Ticket
 from hub.store.job import FlushJob
 from hub.store.lmdb_env import Database
 from hub.store.log import encode_revision
-from tests.unit.store.given import EMPTY, create, delete, draft, hub_key, key, open_store, update
+from tests.unit.store.given import (
+    CLOCK,
+    EMPTY,
+    create,
+    delete,
+    draft,
+    hub_key,
+    key,
+    open_store,
+    update,
+)
 
 
 async def test_concurrent_commits_share_a_batch(
@@ -35,7 +45,7 @@ async def test_concurrent_commits_share_a_batch(
 
 async def test_a_job_queued_right_before_the_end_is_not_left_behind(tmp_path: Path) -> None:
     store = open_store(tmp_path / "data")
-    committer = Committer(store._shared, deliver=lambda _: None)
+    committer = Committer(store._shared, deliver=lambda _: None, now_s=CLOCK.monotonic_s)
     ticket = Ticket(FlushJob(store._shared.env, []), asyncio.get_running_loop().create_future())
 
     class Late(deque[Ticket]):
