@@ -11,10 +11,28 @@ from hub.meta.errors import not_found
 from hub.meta.patch import parse_patch
 from hub.registry.engine import Engine
 from hub.registry.kind import Served, View
+from hub.registry.printing import age_printer, computed, name_printer
 from hub.registry.scale import GROUP, VERSION, change_scale, scale_of
 
 if TYPE_CHECKING:
     from hub.http.verbs import Ask
+
+_PRINTERS = (
+    name_printer(),
+    computed(
+        "Desired",
+        lambda scale: scale["spec"].get("replicas", 0),
+        description="How many there shall be.",
+        type_="integer",
+    ),
+    computed(
+        "Available",
+        lambda scale: scale["status"]["replicas"],
+        description="How many there are.",
+        type_="integer",
+    ),
+    age_printer("date"),
+)
 
 
 def get_scale(engine: Engine, ask: "Ask") -> None:
@@ -51,7 +69,7 @@ async def set_scale(engine: Engine, ask: "Ask") -> None:
 
 
 def _renderer(ask: "Ask") -> Renderer:
-    """Return how a Scale is to be written; as a Table it has a name and an age."""
+    """Return how a Scale is to be written."""
     form = choose_form(ask.request.headers.get("accept"), is_list=False)
-    served = Served(ask.served.kind, View(GROUP, VERSION))
+    served = Served(ask.served.kind, View(GROUP, VERSION, printers=_PRINTERS))
     return Renderer(served, form, ask.info.query.get("includeObject", ""), ask.clock)

@@ -19,7 +19,7 @@ from hub.meta.timestamp import parse_time
 from hub.registry.event import EVENT
 from hub.registry.kind import STANDARD_VERBS, Kind, View
 from hub.registry.objects import meta_of
-from hub.registry.printing import Printer, age_printer, computed, name_printer, path_printer
+from hub.registry.printing import Printer, age_printer, computed, name_printer, text_printer
 from hub.registry.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from hub.registry.requests import CSR
 from hub.registry.shape import CONDITIONS, MapOf, Shape
@@ -261,7 +261,7 @@ NAMESPACE = Kind(
         View(
             "",
             "v1",
-            printers=(name_printer(), path_printer("Status", ".status.phase"), age_printer()),
+            printers=(name_printer(), text_printer("Status", ".status.phase"), age_printer()),
             shape={
                 "spec": {"finalizers": [str]},
                 "status": {"phase": str, "conditions": CONDITIONS},
@@ -298,7 +298,7 @@ SECRET = Kind(
         View(
             "",
             "v1",
-            printers=(name_printer(), path_printer("Type", ".type"), _count("data"), age_printer()),
+            printers=(name_printer(), text_printer("Type", ".type"), _count("data"), age_printer()),
             shape={
                 "data": MapOf(str),
                 "stringData": MapOf(str),
@@ -332,7 +332,7 @@ LEASE = Kind(
             "v1",
             printers=(
                 name_printer(),
-                path_printer("Holder", ".spec.holderIdentity"),
+                text_printer("Holder", ".spec.holderIdentity"),
                 age_printer(),
             ),
             shape={

@@ -11,7 +11,7 @@ from dataclasses import replace
 from hub.meta import Obj
 from hub.meta.table import Column, since
 from hub.registry.kind import Kind, View
-from hub.registry.printing import Printer, computed, name_printer, path_printer
+from hub.registry.printing import Printer, computed, name_printer, text_printer
 from hub.registry.shape import Shape
 from hub.registry.strategy import Strategy
 
@@ -143,8 +143,8 @@ def _as_core(obj: Obj) -> Obj:
 def _printers() -> tuple[Printer, ...]:
     return (
         _time("Last Seen", _last_seen, "When it was last observed."),
-        path_printer("Type", ".type"),
-        path_printer("Reason", ".reason"),
+        text_printer("Type", ".type"),
+        text_printer("Reason", ".reason"),
         _text("Object", _about, "What it is about."),
         _text("Subobject", _part, "The part of the object that it is about.", priority=1),
         _text("Source", _source, "Who reported it, and where.", priority=1),

@@ -35,6 +35,18 @@ def age_printer(type_: str = "string") -> Printer:
     return Printer(column, age)
 
 
+def created_printer() -> Printer:
+    """Print when the object was created, as roles and definitions do."""
+    column = Column("Created At", "date", "", "When the object was created.", 0)
+    return Printer(column, lambda obj, _now: obj["metadata"]["creationTimestamp"])
+
+
+def text_printer(name: str, path: str) -> Printer:
+    """Print a text of a built-in kind, which is "" in Go where it is absent."""
+    column = Column(name, "string", "", f"Value of {path}.", 0)
+    return Printer(column, lambda obj, now: cell_at(obj, path, "string", now) or "")
+
+
 def path_printer(
     name: str,
     path: str,

@@ -11,7 +11,13 @@ from hub.meta.errors import Cause
 from hub.meta.names import path_segment_errors, subdomain_errors
 from hub.meta.selectorcauses import label_selector_causes
 from hub.registry.kind import Kind, View
-from hub.registry.printing import age_printer, computed, name_printer, path_printer
+from hub.registry.printing import (
+    Printer,
+    age_printer,
+    computed,
+    created_printer,
+    name_printer,
+)
 from hub.registry.shape import MapOf, Shape
 from hub.registry.strategy import Strategy
 
@@ -145,11 +151,27 @@ def _role_ref(obj: Obj) -> str:
     return f"{role.get('kind')}/{role.get('name')}"
 
 
+def _named_subjects(obj: Obj, kind: str) -> str:
+    found = [s for s in obj.get("subjects") or () if s.get("kind") == kind]
+    if kind == "ServiceAccount":
+        return ", ".join(f"{s.get('namespace') or ''}/{s.get('name')}" for s in found)
+    return ", ".join(str(s.get("name")) for s in found)
+
+
+def _subjects_printer(name: str, kind: str) -> Printer:
+    return computed(
+        name,
+        lambda obj: _named_subjects(obj, kind),
+        description=f"The subjects of kind {kind}.",
+        priority=1,
+    )
+
+
 def _role_kind(kind: str, plural: str, *, is_namespaced: bool) -> Kind:
     shape: dict[str, Shape] = {"rules": [_RULE]}
     if not is_namespaced:
         shape["aggregationRule"] = {"clusterRoleSelectors": [_SELECTOR]}
-    printers = (name_printer(), path_printer("Created At", ".metadata.creationTimestamp"))
+    printers = (name_printer(), created_printer())
     return Kind(
         kind=kind,
         plural=plural,
@@ -163,7 +185,14 @@ def _role_kind(kind: str, plural: str, *, is_namespaced: bool) -> Kind:
 def _binding_kind(kind: str, plural: str, *, is_namespaced: bool) -> Kind:
     role = computed("Role", _role_ref, description="The role that is bound.")
     shape: dict[str, Shape] = {"subjects": [_REFERENCE], "roleRef": _REFERENCE}
-    printers = (name_printer(), role, age_printer())
+    printers = (
+        name_printer(),
+        role,
+        age_printer(),
+        _subjects_printer("Users", "User"),
+        _subjects_printer("Groups", "Group"),
+        _subjects_printer("ServiceAccounts", "ServiceAccount"),
+    )
     return Kind(
         kind=kind,
         plural=plural,

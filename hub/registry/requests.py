@@ -16,7 +16,7 @@ from hub.meta import Obj
 from hub.meta.errors import Cause, forbidden
 from hub.meta.timestamp import human_duration
 from hub.registry.kind import Kind, View
-from hub.registry.printing import age_printer, computed, name_printer, path_printer
+from hub.registry.printing import age_printer, computed, name_printer, text_printer
 from hub.registry.shape import CONDITIONS
 from hub.registry.strategy import Occasion, Strategy
 
@@ -209,8 +209,8 @@ CSR = Kind(
             printers=(
                 name_printer(),
                 age_printer(),
-                path_printer("SignerName", ".spec.signerName"),
-                path_printer("Requestor", ".spec.username"),
+                text_printer("SignerName", ".spec.signerName"),
+                text_printer("Requestor", ".spec.username"),
                 computed(
                     "RequestedDuration", _duration_text, description="How long it asks to live."
                 ),

@@ -13,7 +13,7 @@ from hub.registry.crd.conditions import FINALIZER, set_condition
 from hub.registry.crd.validate import change_causes, definition_causes, stored_version_causes
 from hub.registry.kind import Kind, View
 from hub.registry.objects import is_deleting, meta_of
-from hub.registry.printing import computed, name_printer
+from hub.registry.printing import created_printer, name_printer
 from hub.registry.strategy import Occasion, Strategy
 
 GROUP = "apiextensions.k8s.io"
@@ -108,16 +108,10 @@ class DefinitionStrategy(Strategy):
 
 def definition_kind(own: Collection[str] = ()) -> Kind:
     """Return the kind; `own` are the names of definitions that describe built-in kinds."""
-    created = computed(
-        "Created At",
-        lambda obj: obj["metadata"]["creationTimestamp"],
-        description="When the definition was created.",
-        type_="date",
-    )
     view = View(
         GROUP,
         "v1",
-        printers=(name_printer(), created),
+        printers=(name_printer(), created_printer()),
         shape=fields.FIELDS,
         prune=fields.prune,
     )
