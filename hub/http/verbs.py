@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hub.auth.tokens import ObjectRef
 from hub.auth.user import Attributes, User
 from hub.clock import Clock
 from hub.http.api import Request
-from hub.http.deleting import delete_one, delete_selected, fitting
+from hub.http.deleting import delete_one, delete_selected
 from hub.http.info import RequestInfo
 from hub.http.listing import answer_list, wait_for
 from hub.http.negotiate import JSON, Form, choose_form
@@ -21,12 +20,12 @@ from hub.http.render import Renderer
 from hub.http.reply import Reply
 from hub.http.reviews import Reviewer
 from hub.http.scaling import get_scale, set_scale
+from hub.http.token import create_token
 from hub.meta import Obj
 from hub.meta.body import decode_body
 from hub.meta.causes import not_supported
 from hub.meta.duplicates import patch_faults
 from hub.meta.errors import (
-    Cause,
     bad_request,
     forbidden,
     invalid,
@@ -37,29 +36,22 @@ from hub.meta.errors import (
 )
 from hub.meta.patch import JSON_PATCH, Patch, find_schema, parse_patch
 from hub.meta.protobuf.tables import find_message
-from hub.meta.timestamp import format_time
 from hub.registry import checks
-from hub.registry.builtin import SERVICE_ACCOUNT
 from hub.registry.engine import Call
 from hub.registry.kind import SUBRESOURCE_VERBS, Kind, Served
 from hub.registry.options import parse_list_options, parse_revision
 from hub.registry.requests import CSR
-from hub.registry.shape import Shape
 from hub.registry.strictness import IGNORE, Strictness, parse_directive
 
 if TYPE_CHECKING:
     from hub.http.app import Services
 
-_MIN_TOKEN_S, _DEFAULT_TOKEN_S, _MAX_TOKEN_S = 600, 3600, 1 << 32
 _OPTIONS_KINDS = {
     "create": "CreateOptions",
     "update": "UpdateOptions",
     "patch": "PatchOptions",
     "delete": "DeleteOptions",
     "deletecollection": "DeleteOptions",
-}
-_TOKEN_REQUEST: dict[str, Shape] = {
-    "spec": {"expirationSeconds": int, "audiences": [str], "boundObjectRef": dict}
 }
 
 
@@ -219,7 +211,7 @@ class Verbs:
     async def _create(self, ask: Ask) -> None:
         served, info = ask.served, ask.info
         if info.subresource == "token":
-            self._create_token(ask)
+            create_token(self._engine, self._services.tokens, ask)
             return
         if info.name:
             raise method_not_allowed(served.resource, "create")
@@ -290,49 +282,6 @@ class Verbs:
         if not any(self._services.authorizer.authorize(user, a).allowed for a in asked):
             detail = f'user not permitted to {verb} requests with signerName "{signer}"'
             raise forbidden(served.resource, info.name, detail)
-
-    def _create_token(self, ask: Ask) -> None:
-        info = ask.info
-        if choose_form(ask.request.headers.get("accept"), is_list=False) is not Form.OBJECT:
-            raise not_acceptable([JSON])
-        account = self._engine.get(SERVICE_ACCOUNT, info.name, info.namespace)
-        spec = fitting(ask.body(), _TOKEN_REQUEST, "TokenRequest").get("spec") or {}
-        seconds = spec.get("expirationSeconds") or _DEFAULT_TOKEN_S
-        if not _MIN_TOKEN_S <= seconds <= _MAX_TOKEN_S:
-            limit = "less than 10 minutes" if seconds < _MIN_TOKEN_S else "larger than 2^32 seconds"
-            message = f"Invalid value: {seconds}: may not specify a duration {limit}"
-            cause = Cause("FieldValueInvalid", message, "spec.expirationSeconds")
-            raise invalid("authentication.k8s.io", "TokenRequest", info.name, [cause])
-        if spec.get("boundObjectRef"):
-            raise bad_request("spec.boundObjectRef: this hub binds tokens to ServiceAccounts only")
-        meta = account["metadata"]
-        ref = ObjectRef("ServiceAccount", info.namespace, info.name, str(meta["uid"]))
-        now = self._services.clock.now()
-        issued = self._services.tokens.issue(
-            ref, now=now, expiration_s=int(seconds), audiences=spec.get("audiences") or ()
-        )
-        ask.reply.document(
-            201,
-            {
-                "kind": "TokenRequest",
-                "apiVersion": "authentication.k8s.io/v1",
-                "metadata": {
-                    "name": info.name,
-                    "namespace": info.namespace,
-                    "uid": meta["uid"],
-                    "creationTimestamp": format_time(now),
-                },
-                "spec": {
-                    "audiences": list(issued.audiences),
-                    "expirationSeconds": int(seconds),
-                    "boundObjectRef": None,
-                },
-                "status": {
-                    "token": issued.token,
-                    "expirationTimestamp": format_time(issued.expiry),
-                },
-            },
-        )
 
 
 def _has_path(kind: Kind, info: RequestInfo) -> bool:

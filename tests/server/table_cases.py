@@ -10,7 +10,7 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypedDict
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -32,8 +32,12 @@ _GADGETS = f"/apis/{GROUP}/v1/namespaces/tables/gadgets"
 _TIME = "2026-01-01T00:00:00Z"
 _MICRO_TIME = "2026-01-01T00:00:00.000000Z"
 
-Shown: TypeAlias = dict[str, list[object]]
-"""``columns``: [name, type, format, priority] each; ``cells``: of one row, times masked."""
+
+class Shown(TypedDict):
+    """Columns as name, type, format and priority; the cells of the one row, times masked."""
+
+    columns: list[list[object]]
+    cells: list[object]
 
 
 @dataclass(frozen=True, slots=True)

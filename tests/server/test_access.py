@@ -294,7 +294,7 @@ async def test_a_token_request_is_checked(hub: InProcess, ns: str) -> None:
         ({"expirationSeconds": 599}, 422),
         ({"expirationSeconds": "x"}, 400),
         ({"audiences": "x"}, 400),
-        ({"boundObjectRef": {"kind": "Pod", "name": "x"}}, 400),
+        ({"boundObjectRef": "x"}, 400),
     ):
         answer = await hub.admin.call("POST", f"{path}/robot/token", {"spec": spec})
         assert answer.status == status, answer.body
@@ -314,6 +314,84 @@ async def test_a_token_request_is_checked(hub: InProcess, ns: str) -> None:
     expiry = dt.datetime.fromisoformat(found["status"]["expirationTimestamp"])
     created = dt.datetime.fromisoformat(found["metadata"]["creationTimestamp"])
     assert (expiry - created).total_seconds() == 3600
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        (
+            {"spec": {"expirationSeconds": 599}},
+            422,
+            (
+                'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid'
+                " value: 599: may not specify a duration less than 10 minutes"
+            ),
+        ),
+        (
+            {"metadata": {"name": "x"}},
+            422,
+            (
+                'TokenRequest.authentication.k8s.io "robot" is invalid: metadata.name: Invalid value:'
+                ' "x": must match the service account name if specified'
+            ),
+        ),
+        (
+            {"metadata": {"namespace": "x"}},
+            400,
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ),
+        ({"spec": {"boundObjectRef": {"kind": "Pod", "name": "x"}}}, 404, 'pods "x" not found'),
+        ({"spec": {"boundObjectRef": {"kind": "Node", "name": "x"}}}, 404, 'nodes "x" not found'),
+        (
+            {"spec": {"boundObjectRef": {"kind": "Secret", "name": "x"}}},
+            404,
+            'secrets "x" not found',
+        ),
+        (
+            {"spec": {"boundObjectRef": {"kind": "ConfigMap", "apiVersion": "v1", "name": "x"}}},
+            400,
+            "cannot bind token to object of type /v1, Kind=ConfigMap",
+        ),
+        ({"spec": {"boundObjectRef": {}}}, 400, "cannot bind token to object of type /, Kind="),
+        (
+            {"spec": {"boundObjectRef": {"kind": "Secret", "name": "s", "uid": "abc"}}},
+            409,
+            (
+                'Operation cannot be fulfilled on Secret "s": the UID in the bound object reference'
+                " (abc) does not match the UID in record. The object might have been deleted and then"
+                " recreated"
+            ),
+        ),
+    ],
+)
+async def test_a_token_request_is_refused_with_the_words_of_a_real_server(
+    hub: InProcess, ns: str, body: Obj, status: int, message: str
+) -> None:
+    await hub.admin.create(f"/api/v1/namespaces/{ns}/secrets", named("s"))
+    path = f"/api/v1/namespaces/{ns}/serviceaccounts"
+    await hub.admin.create(path, named("robot"))
+    refused = await hub.admin.call("POST", f"{path}/robot/token", body)
+    assert (refused.status, refused.obj()["message"]) == (status, message)
+
+
+async def test_a_token_bound_to_a_secret_dies_with_it(hub: InProcess, ns: str) -> None:
+    secrets, accounts = (f"/api/v1/namespaces/{ns}/{p}" for p in ("secrets", "serviceaccounts"))
+    secret = await hub.admin.create(secrets, named("s"))
+    await hub.admin.create(accounts, named("robot"))
+    ref = {"kind": "Secret", "apiVersion": "v1", "name": "s"}
+    made = await hub.admin.create(f"{accounts}/robot/token", {"spec": {"boundObjectRef": ref}})
+    assert made["spec"]["boundObjectRef"] == ref
+    token = made["status"]["token"]
+    claims = jwt.decode(token, options={"verify_signature": False})
+    assert claims["kubernetes.io"]["secret"] == {"name": "s", "uid": secret["metadata"]["uid"]}
+    api = anonymous(hub, token=token)
+    try:
+        await api.create(SELF_REVIEW, {})
+        await hub.admin.call("DELETE", f"{secrets}/s")
+        await hub.admin.create(secrets, named("s"))  # another one of the same name is no substitute
+        assert (await api.call("POST", SELF_REVIEW, {})).status == 401
+    finally:
+        await api.close()
 
 
 async def test_reviews_take_protobuf(hub: InProcess) -> None:
