@@ -29,6 +29,7 @@ from hub.http.info import RequestInfo, parse_request
 from hub.http.metrics import RequestMetrics
 from hub.http.openapi import OpenApi, SchemaOf
 from hub.http.reply import Reply
+from hub.http.swagger import Swagger
 from hub.http.verbs import Verbs
 from hub.http.watching import Watching
 from hub.meta import Obj
@@ -87,6 +88,7 @@ class Api:
         self._discovery = Discovery(services.catalog)
         release = str(services.version["gitVersion"])
         self._openapi = OpenApi(services.catalog, services.schema_of, release=release)
+        self._swagger = Swagger(self._openapi, release=release)
         self._verbs = Verbs(services)
         self._version = encode(services.version) + b"\n"
         self._under_way = 0
@@ -200,6 +202,7 @@ class Api:
     def _discover(self, info: RequestInfo, request: Request, reply: Reply) -> bool:
         document = self._discovery.find(info.path, request.headers.get("accept"))
         document = document or self._openapi.find(info.path, info.query.get("hash", ""))
+        document = document or self._swagger.find(info.path, request.headers.get("accept"))
         if document is None:
             return False
         extra: list[tuple[str, str]] = []

@@ -56,6 +56,11 @@ class OpenApi:
             return document
         return Document(document.body, JSON, document.etag, "public, immutable")
 
+    def documents(self) -> list[Document]:
+        """Return all documents, by path."""
+        self._build()
+        return [document for _, document in sorted(self._documents.items())]
+
     def _listing(self) -> Document:
         self._build()
         if self._index is None:

@@ -58,6 +58,8 @@ def _object(obj: Obj, shape: dict[str, Shape], path: str, misfits: list[Misfit])
 
 def _value(value: object, shape: Shape, path: str, misfits: list[Misfit]) -> object:
     wanted = _type_of(shape)
+    if value is None and wanted is str:
+        return ""  # an element: Go leaves it as it was
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         misfits.append(Misfit(path, kind_of(value), _WORDS[wanted]))
         return value

@@ -115,10 +115,9 @@ Left out: server-side apply (a later issue), that is apply patches, and the patc
 that belong to them. What they left behind is written by an administrator, from their answers, so
 that what follows can be compared.
 
-A kind that this hub does not serve (and `/openapi/v2`) must be answered with 404 and a Status that
-says "the server could not find the requested resource", as kubectl prints it. (API servers of this
-age send plain text for a path that nobody serves, later ones a Status; clients make the same of
-both.)
+A kind that this hub does not serve must be answered with 404 and a Status that says "the server
+could not find the requested resource", as kubectl prints it. (API servers of this age send plain
+text for a path that nobody serves, later ones a Status; clients make the same of both.)
 
 How values are compared which two hubs cannot share:
 
@@ -131,7 +130,8 @@ How values are compared which two hubs cannot share:
   no order, by what they say.
 - ETags: who was answered with 304 sends the one that our hub gave for the document.
 - discovery and OpenAPI documents: an outline of each (resources with verbs, names and subresources;
-  paths with parameters; kinds with fields, types and merge keys), as far as this hub serves it.
+  paths with parameters; kinds with fields, types and merge keys), as far as this hub serves it. Of
+  `/openapi/v2` only the media type, and that who has it is told so.
 - lists of CustomResourceDefinitions: the one that the tour makes.
 - descriptions in these documents and of columns, and the hash of a storage version: not compared.
 - managedFields: not compared; this hub does not keep them.

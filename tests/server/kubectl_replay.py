@@ -101,8 +101,6 @@ class KubectlReplay:
             await self._until(collection, name, partial(_has_come_to, wanted))
 
     def _is_served(self, exchange: KubectlExchange) -> bool:
-        if exchange.route == "/openapi/v2":
-            return False
         return not exchange.parts[2] or exchange.parts in self._served
 
     # ---------------------------------------------------------------- requests
@@ -177,6 +175,8 @@ class KubectlReplay:
             self._etags[exchange.route] = answer.headers.get("etag", "")
             body = await answer.read()
         self.outcome.counts["requests compared"] += 1
+        if exchange.route == "/openapi/v2":
+            return  # no golden file has its body
         if isinstance(exchange.answer, dict) and body.startswith(b"{"):
             ours = decode(body)
             is_exact = "protobuf" not in exchange.content_type

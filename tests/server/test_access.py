@@ -331,8 +331,8 @@ async def test_a_token_request_is_checked(hub: InProcess, ns: str) -> None:
             {"metadata": {"name": "x"}},
             422,
             (
-                'TokenRequest.authentication.k8s.io "robot" is invalid: metadata.name: Invalid value:'
-                ' "x": must match the service account name if specified'
+                'TokenRequest.authentication.k8s.io "robot" is invalid: metadata.name: Invalid'
+                ' value: "x": must match the service account name if specified'
             ),
         ),
         (
@@ -357,9 +357,9 @@ async def test_a_token_request_is_checked(hub: InProcess, ns: str) -> None:
             {"spec": {"boundObjectRef": {"kind": "Secret", "name": "s", "uid": "abc"}}},
             409,
             (
-                'Operation cannot be fulfilled on Secret "s": the UID in the bound object reference'
-                " (abc) does not match the UID in record. The object might have been deleted and then"
-                " recreated"
+                'Operation cannot be fulfilled on Secret "s": the UID in the bound object'
+                " reference (abc) does not match the UID in record. The object might have been"
+                " deleted and then recreated"
             ),
         ),
     ],

@@ -6,6 +6,7 @@ import pytest
 
 from hub.meta import Obj
 from tests.hubs import InProcess
+from tests.server.widgets import define, widget_definition
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -35,7 +36,7 @@ async def test_a_document_is_answered_with_304_to_who_has_it(hub: InProcess) -> 
 
 
 async def test_every_patch_says_its_kind_and_that_fields_are_validated(hub: InProcess) -> None:
-    # kubectl falls back to /openapi/v2, and fails, where this is missing
+    # kubectl falls back to /openapi/v2, where there are no operations, and fails
     patches = [op async for op in _operations(hub, "patch")]
     assert patches
     for operation in patches:
@@ -46,7 +47,6 @@ async def test_every_patch_says_its_kind_and_that_fields_are_validated(hub: InPr
 
 async def test_a_version_that_is_not_served_has_no_document(hub: InProcess) -> None:
     assert (await hub.admin.call("GET", "/openapi/v3/apis/apps/v1")).status == 404
-    assert (await hub.admin.call("GET", "/openapi/v2")).status == 404
 
 
 async def _operations(hub: InProcess, method: str) -> AsyncIterator[Obj]:
@@ -55,3 +55,47 @@ async def _operations(hub: InProcess, method: str) -> AsyncIterator[Obj]:
         for item in document["paths"].values():
             if method in item:
                 yield item[method]
+
+
+async def test_the_old_document_is_there_in_both_forms(hub: InProcess) -> None:
+    protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+    plain = await hub.admin.call("GET", "/openapi/v2")
+    packed = await hub.admin.call("GET", "/openapi/v2", accept=f"{protobuf},application/json")
+    assert plain.obj()["swagger"] == "2.0"
+    assert packed.headers["content-type"] == protobuf.replace("@", ".")
+    assert packed.body.startswith(b"\n\x032.0")
+    assert plain.headers["etag"] == packed.headers["etag"]
+    assert (await hub.admin.call("GET", "/openapi/v2", accept="text/html")).status == 406
+    kinds = {
+        (kind["group"], kind["version"], kind["kind"])
+        for definition in plain.obj()["definitions"].values()
+        for kind in definition.get("x-kubernetes-group-version-kind", ())
+    }
+    assert {
+        ("", "v1", "Secret"),
+        ("work.open-cluster-management.io", "v1", "ManifestWork"),
+    } <= kinds
+
+
+async def test_every_reference_in_the_old_document_leads_somewhere(hub: InProcess) -> None:
+    definitions = (await hub.admin.get("/openapi/v2"))["definitions"]
+
+    def references(schema: Obj) -> set[str]:
+        found = {schema["$ref"]} if "$ref" in schema else set()
+        below = [schema.get("items"), schema.get("additionalProperties")]
+        for part in (*below, *(schema.get("properties") or {}).values()):
+            found |= references(part) if part else set()
+        return found
+
+    wanted = {r for schema in definitions.values() for r in references(schema)}
+    assert wanted
+    assert {r.removeprefix("#/definitions/") for r in wanted} <= set(definitions)
+
+
+async def test_the_old_document_follows_the_kinds(hub: InProcess) -> None:
+    before = await hub.admin.call("GET", "/openapi/v2")
+    definition = widget_definition("followed.example.com")
+    await define(hub.admin, definition)
+    after = await hub.admin.call("GET", "/openapi/v2")
+    assert after.headers["etag"] != before.headers["etag"]
+    assert "com.example.followed.v1.Widget" in after.obj()["definitions"]

@@ -1,7 +1,7 @@
 """JSON values as Go prints them, since clients and people match those texts.
 
-Owns three of Go's forms: ``%q`` of a text, `encoding/json` of any value (keys sorted, ``<>&``
-escaped) and ``%v`` of a number; and equality that tells 1 from 1.0 and from true, as Go's types do.
+Owns Go's forms: ``%q`` of a text, `encoding/json` of any value (keys sorted, ``<>&`` escaped),
+``%v`` and ``%T``; and equality that tells 1 from 1.0 and from true, as Go's types do.
 """
 
 import json
@@ -29,6 +29,15 @@ _HTML = str.maketrans(
         "\u2029": "\\u2029",
     }
 )
+_TYPES = {
+    str: "string",
+    int: "int64",
+    float: "float64",
+    bool: "bool",
+    type(None): "<nil>",
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+}
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -95,6 +104,34 @@ def marshal(value: Any) -> str:
         pairs = sorted(value.items())
         return "{" + ",".join(f"{marshal(str(k))}:{marshal(v)}" for k, v in pairs) + "}"
     return "[" + ",".join(marshal(v) for v in value) + "]"
+
+
+def printed(value: Any) -> str:
+    """Return `value` as ``%v`` does.
+
+    >>> printed({"b": [1, "x", None], "a": True})
+    'map[a:true b:[1 x <nil>]]'
+    """
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return number(value)
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{k}:{printed(v)}' for k, v in sorted(value.items()))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(printed, value))}]"
+    return str(value)
+
+
+def type_name(value: Any) -> str:
+    """Return the type of `value` as ``%T`` does.
+
+    >>> [type_name(v) for v in ("x", 3, 0.5, True, None, {}, [])]
+    ['string', 'int64', 'float64', 'bool', '<nil>', 'map[string]interface {}', '[]interface {}']
+    """
+    return _TYPES[type(value)]
 
 
 def show(value: Any) -> str:

@@ -16,9 +16,10 @@ from hub.meta.errors import Cause
 from hub.meta.schema.default import default
 from hub.meta.schema.prune import prune
 from hub.meta.schema.structural import Schema, parse
-from hub.meta.schema.validate import Validator
+from hub.meta.schema.validate import UNCHECKED, Validator
 from hub.registry.crd.conditions import is_true
 from hub.registry.crd.paths import field_text, simple_path
+from hub.registry.crd.replicas import replica_causes
 from hub.registry.kind import Kind, ScalePaths, Served, View
 from hub.registry.objects import meta_of
 from hub.registry.printing import Printer, age_printer, name_printer, path_printer
@@ -30,8 +31,8 @@ _TERMINATING = "create not allowed while custom resource definition is terminati
 class Compiled:
     """A version's schema, parsed and compiled when it is first needed."""
 
-    def __init__(self, raw: Obj) -> None:
-        self._raw = raw
+    def __init__(self, raw: Obj, scale: ScalePaths | None = None) -> None:
+        self._raw, self._scale = raw, scale
 
     @cached_property
     def schema(self) -> Schema:
@@ -42,6 +43,20 @@ class Compiled:
     def validator(self) -> Validator:
         """Return the compiled validation."""
         return Validator(self.schema)
+
+    def causes(self, new: Obj, old: Obj | None = None) -> list[Cause]:
+        """Return what is wrong with an object; with `old`, faults that it had are forgiven."""
+        if old is None:
+            found = self.validator.validate(new)
+        else:
+            found = self.validator.validate_update(new, old)
+        if self._scale is None:
+            return found
+        notes = [cause for cause in found if cause is UNCHECKED]
+        faults = [cause for cause in found if cause is not UNCHECKED]
+        known = [] if old is None else replica_causes(old, self._scale)
+        faults += [cause for cause in replica_causes(new, self._scale) if cause not in known]
+        return [*faults, *notes]
 
     def prune(self, obj: Obj) -> tuple[Obj, list[str]]:
         """Return an object without unknown fields, and their paths."""
@@ -84,11 +99,11 @@ class CustomStrategy(Strategy):
 
     def validate(self, obj: Obj) -> list[Cause]:
         """Return where an object breaks the schema (CEL rules are not tried)."""
-        return self._compiled.validator.validate(obj)
+        return self._compiled.causes(obj)
 
     def validate_change(self, new: Obj, old: Obj) -> list[Cause]:
         """Return the same, but for faults of what the update leaves alone."""
-        return self._compiled.validator.validate_update(new, old)
+        return self._compiled.causes(new, old)
 
     def fields(self, obj: Obj) -> Mapping[str, str]:
         """Return the selectable fields."""
@@ -113,7 +128,7 @@ def custom_kind(definition: Obj) -> Custom:
     versions = [v for v in spec["versions"] if v.get("served") or v.get("storage")]
     versions.sort(key=lambda v: not v.get("storage"))
     paths = list(dict.fromkeys(p for v in versions for p in _selectable(v)))
-    compiled = [Compiled(v["schema"]["openAPIV3Schema"]) for v in versions]
+    compiled = [Compiled(v["schema"]["openAPIV3Schema"], _scale(v)) for v in versions]
     # objects that were written before the definition changed are put right when they are read
     is_old = int(meta_of(definition).get("generation") or 1) > 1
     storage = _view(spec, versions[0], compiled[0], versions[0], is_old=is_old)
@@ -193,7 +208,6 @@ def _printers(version: Obj) -> tuple[Printer, ...]:
 def _kind(definition: Obj, version: Obj, views: tuple[View, ...], strategy: Strategy) -> Kind:
     names = definition["status"]["acceptedNames"]
     subresources = version.get("subresources") or {}
-    scale = subresources.get("scale")
     return Kind(
         kind=str(names["kind"]),
         plural=str(names["plural"]),
@@ -208,11 +222,14 @@ def _kind(definition: Obj, version: Obj, views: tuple[View, ...], strategy: Stra
         has_generation=True,
         is_custom=True,
         returns_deleted=False,
-        scale=_scale(scale) if scale else None,
+        scale=_scale(version),
     )
 
 
-def _scale(raw: Obj) -> ScalePaths:
+def _scale(version: Obj) -> ScalePaths | None:
+    raw = (version.get("subresources") or {}).get("scale")
+    if not raw:
+        return None
     return ScalePaths(
         replicas=simple_path(str(raw["specReplicasPath"])),
         current=simple_path(str(raw["statusReplicasPath"])),
