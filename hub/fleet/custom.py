@@ -5,6 +5,7 @@ own strategies. The field types of a view hold before conversion, everything els
 version.
 """
 
+import functools
 from collections.abc import Callable
 
 from hub.fleet.schema import columns_of, schema_of
@@ -70,9 +71,15 @@ def view_of(
         version,
         printers=_printers(group, version, kind),
         shape=shape_of(schema_of(group, version, kind)),
+        prune=_pruner(schema_of(group, version, kind)),
         to_storage=to_storage,
         from_storage=from_storage,
     )
+
+
+def _pruner(schema: Node) -> Callable[[Obj], tuple[Obj, list[str]]]:
+    parsed = functools.cache(lambda: parse(schema))
+    return lambda obj: prune(obj, parsed())
 
 
 def _printers(group: str, version: str, kind: str) -> tuple[Printer, ...]:

@@ -1,10 +1,11 @@
 """One hub and both kubectls for each module of client tests; tests keep apart by namespaces."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from kubernetes import client, config
 
 from tests.clients.cli import Kubectl
 from tests.hubs import InProcess, running_hub
@@ -27,3 +28,11 @@ async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProce
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def k(kubectl: Path, hub: InProcess, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
     return Kubectl(kubectl, hub.kubeconfig, tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture
+def api(hub: InProcess) -> Iterator[client.ApiClient]:
+    """The Python client as administrator."""
+    made = config.new_client_from_config(str(hub.kubeconfig))
+    yield made
+    made.close()

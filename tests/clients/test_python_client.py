@@ -1,63 +1,22 @@
 """The Python ``kubernetes`` client, unmodified: typed, custom objects, watch, dynamic."""
 
-import asyncio
 import uuid
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
-from kubernetes import client, config, dynamic, watch
+from kubernetes import client, dynamic, watch
 from kubernetes.client.exceptions import ApiException
 
 from hub.meta import Obj
-from tests.hubs import InProcess
+from tests.clients.pythons import ROOT_CA, config_map, fresh, make_namespace, plain, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 GROUP, VERSION = "cluster.open-cluster-management.io", "v1"
-T = TypeVar("T")
-
-
-async def run(call: Callable[[], T]) -> T:
-    """Run blocking client code beside the hub's loop."""
-    async with asyncio.timeout(30):
-        return await asyncio.to_thread(call)
-
-
-@pytest.fixture
-def api(hub: InProcess) -> Iterator[client.ApiClient]:
-    made = config.new_client_from_config(str(hub.kubeconfig))
-    yield made
-    made.close()
 
 
 @pytest.fixture
 def ns() -> str:
-    return f"py-{uuid.uuid4().hex[:8]}"
-
-
-ROOT_CA = "kube-root-ca.crt"
-
-
-def make_namespace(api: client.ApiClient, name: str) -> client.CoreV1Api:
-    core = client.CoreV1Api(api)
-    core.create_namespace(client.V1Namespace(metadata=client.V1ObjectMeta(name=name)))
-    found = watch.Watch()
-    selector = f"metadata.name={ROOT_CA}"
-    for _ in found.stream(core.list_namespaced_config_map, name, field_selector=selector):
-        found.stop()  # what every namespace has is there, and does not come later
-    return core
-
-
-def config_map(name: str) -> client.V1ConfigMap:
-    return client.V1ConfigMap(metadata=client.V1ObjectMeta(name=name), data={"x": "1"})
-
-
-def plain(api: client.ApiClient, model: object) -> Obj:
-    """The model as JSON has it."""
-    found = api.sanitize_for_serialization(model)
-    assert isinstance(found, dict)
-    return found
+    return fresh()
 
 
 async def test_typed_objects_are_created_listed_patched_and_deleted(

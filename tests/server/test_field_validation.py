@@ -219,3 +219,25 @@ async def test_another_directive_is_422(
         f'{kind}.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "strict": '
         'supported values: "", "Ignore", "Strict", "Warn"'
     )
+
+
+@pytest.mark.parametrize("version", ["v1alpha1", "v1beta1"])
+async def test_unknown_fields_of_fleet_kinds_are_told_in_every_version(
+    hub: InProcess, ns: str, version: str
+) -> None:
+    kind = "ManagedClusterAddOn"
+    path = f"/apis/addon.open-cluster-management.io/{version}/namespaces/{ns}/managedclusteraddons"
+    body = named("a", spec={"nonsense": 1})
+    refused = await hub.admin.call("POST", f"{path}?fieldValidation=Strict", body)
+    assert (refused.status, refused.obj()["message"]) == (
+        400,
+        f'{kind} in version "{version}" cannot be handled as a {kind}: strict decoding error:'
+        ' unknown field "spec.nonsense"',
+    )
+    warned = await hub.admin.call("POST", path, body)
+    assert (warned.status, warnings(warned)) == (201, ['unknown field "spec.nonsense"'])
+    assert "nonsense" not in warned.obj().get("spec", {})
+    silent = await hub.admin.call(
+        "PUT", f"{path}/a?fieldValidation=Ignore", warned.obj() | {"other": 1}
+    )
+    assert (silent.status, warnings(silent)) == (200, [])
