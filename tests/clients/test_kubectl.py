@@ -333,6 +333,45 @@ async def test_a_watched_table_prints_its_head_once(k: Kubectl, ns: str) -> None
     assert [line.split()[1] for line in lines] == ["DATA", "0", "1", "1", "1"]
 
 
+async def test_a_watch_may_leave_out_what_is_there(k: Kubectl, ns: str) -> None:
+    await k.ok("create", "namespace", ns)
+    process = await k.start("get", "cm", "--watch-only", "-o", "name", "-v=7", "-n", ns)
+    assert process.stderr is not None
+    async with asyncio.timeout(20):  # the client's log says when the watch is open
+        while "watch=true" not in (await process.stderr.readline()).decode():
+            pass
+        while "200 OK" not in (await process.stderr.readline()).decode():
+            pass
+    await k.ok("create", "cm", "fresh", "-n", ns)
+    assert await read_until(process, bool) == "configmap/fresh\n"
+    process.terminate()
+    assert (await process.communicate())[0] == b""
+
+
+async def test_new_events_are_followed(k: Kubectl, hub: InProcess, ns: str) -> None:
+    await k.ok("create", "namespace", ns)
+    path = f"/api/v1/namespaces/{ns}/events"
+    about = {"kind": "ConfigMap", "namespace": ns, "name": "c"}
+    event = {"involvedObject": about, "reason": "Demo", "type": "Normal", "message": "m"}
+    await hub.admin.create(path, {"metadata": {"name": "first"}, **event})
+    process = await k.start("events", "--watch", "-n", ns)
+    lines = [await read_until(process, bool) for _ in range(2)]
+    await hub.admin.create(path, {"metadata": {"name": "second"}, **event, "reason": "Second"})
+    lines.append(await read_until(process, bool))
+    process.terminate()
+    await process.communicate()
+    assert [line.split()[-3] for line in lines[1:]] == ["Demo", "Second"]
+
+
+async def test_wait_returns_when_an_object_is_created(k: Kubectl, ns: str) -> None:
+    await k.ok("create", "namespace", ns)
+    process = await k.start("wait", "--for=create", "cm/late", "-n", ns, "--timeout=20s")
+    await k.ok("create", "cm", "late", "-n", ns)
+    async with asyncio.timeout(20):
+        out, _ = await process.communicate()
+    assert (process.returncode, out) == (0, b"configmap/late condition met\n")
+
+
 async def test_a_watch_of_one_object_shows_only_that(k: Kubectl, ns: str) -> None:
     await k.ok("create", "namespace", ns)
     for name in ("c1", "c2"):

@@ -1,7 +1,7 @@
 """The Python client's informer and watch: caches follow, resume, and recover from 410."""
 
 import queue
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Self
 
@@ -27,8 +27,10 @@ async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProce
     """A hub whose log the tests may cut."""
 
     class Seen(Engine):
-        def __init__(self, store: Store, catalog: Catalog, clock: Clock) -> None:
-            super().__init__(store, catalog, clock)
+        def __init__(
+            self, store: Store, catalog: Catalog, clock: Clock, *, sealed: Iterable[str] = ()
+        ) -> None:
+            super().__init__(store, catalog, clock, sealed=sealed)
             STORES.append(store)
 
     with pytest.MonkeyPatch.context() as patch:

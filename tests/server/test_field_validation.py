@@ -231,8 +231,10 @@ async def test_unknown_fields_of_fleet_kinds_are_told_in_every_version(
     refused = await hub.admin.call("POST", f"{path}?fieldValidation=Strict", body)
     assert (refused.status, refused.obj()["message"]) == (
         400,
-        f'{kind} in version "{version}" cannot be handled as a {kind}: strict decoding error:'
-        ' unknown field "spec.nonsense"',
+        (
+            f'{kind} in version "{version}" cannot be handled as a {kind}: strict decoding error:'
+            ' unknown field "spec.nonsense"'
+        ),
     )
     warned = await hub.admin.call("POST", path, body)
     assert (warned.status, warnings(warned)) == (201, ['unknown field "spec.nonsense"'])
