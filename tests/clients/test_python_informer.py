@@ -19,11 +19,18 @@ from tests.clients.pythons import ROOT_CA, config_map, fresh, make_namespace, pl
 from tests.hubs import InProcess, running_hub
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-STORES: list[Store] = []
+
+
+@pytest.fixture(scope="module")
+def stores() -> list[Store]:
+    """The store of the module's hub, once it runs."""
+    return []
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcess]:
+async def hub(
+    tmp_path_factory: pytest.TempPathFactory, stores: list[Store]
+) -> AsyncIterator[InProcess]:
     """A hub whose log the tests may cut."""
 
     class Seen(Engine):
@@ -31,13 +38,12 @@ async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProce
             self, store: Store, catalog: Catalog, clock: Clock, *, sealed: Iterable[str] = ()
         ) -> None:
             super().__init__(store, catalog, clock, sealed=sealed)
-            STORES.append(store)
+            stores.append(store)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server, "Engine", Seen)
         async with running_hub(tmp_path_factory.mktemp("hub") / "data") as found:
             yield found
-    STORES.clear()
 
 
 class Followed:
@@ -96,14 +102,14 @@ def namespace() -> str:
 
 
 async def test_an_informer_lists_again_when_its_revision_is_gone(
-    api: client.ApiClient, namespace: str
+    api: client.ApiClient, namespace: str, stores: list[Store]
 ) -> None:
     core = await run(lambda: make_namespace(api, namespace))
     # short watches, as the client cannot stop one that it is about to open
     followed = Followed(core, namespace, resync_s=1)
     old = await run(lambda: plain(api, core.list_namespace())["metadata"]["resourceVersion"])
     await run(lambda: core.create_namespaced_config_map(namespace, config_map("a", follow="yes")))
-    await STORES[0].compact_log(STORES[0].revision)
+    await stores[0].compact_log(stores[0].revision)
     followed.informer._resource_version = old  # as after a long sleep
 
     def tour() -> list[tuple[str, str]]:
@@ -114,12 +120,12 @@ async def test_an_informer_lists_again_when_its_revision_is_gone(
 
 
 async def test_a_watch_from_before_the_log_fails_with_410(
-    api: client.ApiClient, namespace: str
+    api: client.ApiClient, namespace: str, stores: list[Store]
 ) -> None:
     core = await run(lambda: make_namespace(api, namespace))
     old = await run(lambda: plain(api, core.list_namespace())["metadata"]["resourceVersion"])
     await run(lambda: core.create_namespaced_config_map(namespace, config_map("a")))
-    await STORES[0].compact_log(STORES[0].revision)
+    await stores[0].compact_log(stores[0].revision)
 
     def tour() -> None:
         events = watch.Watch().stream(
