@@ -22,8 +22,8 @@ from hub.registry.objects import meta_of
 from hub.registry.printing import Printer, age_printer, computed, name_printer, text_printer
 from hub.registry.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from hub.registry.requests import CSR
-from hub.registry.shape import CONDITIONS, MapOf, Shape
 from hub.registry.strategy import Occasion, Strategy
+from hub.registry.tabled import shape_of
 
 CLUSTER_NAME_LABEL = "open-cluster-management.io/cluster-name"
 PROTECTED_NAMESPACES = ("default", "kube-system", "kube-public")
@@ -228,30 +228,6 @@ def _count(*fields: str) -> Printer:
     )
 
 
-_REQUIREMENTS: Shape = [{"key": str, "operator": str, "values": [str]}]
-_SELECTORS: dict[str, Shape] = {
-    name: {"rawSelector": str, "requirements": _REQUIREMENTS}
-    for name in ("fieldSelector", "labelSelector")
-}
-_TOKEN_REVIEW: dict[str, Shape] = {"spec": {"token": str, "audiences": [str]}}
-_REVIEW: dict[str, Shape] = {
-    "spec": {
-        "resourceAttributes": {
-            **dict.fromkeys(
-                ("namespace", "verb", "group", "version", "resource", "subresource", "name"), str
-            ),
-            **_SELECTORS,
-        },
-        "nonResourceAttributes": {"path": str, "verb": str},
-        "user": str,
-        "groups": [str],
-        "uid": str,
-        "extra": dict,
-        "namespace": str,
-    }
-}
-
-
 NAMESPACE = Kind(
     kind="Namespace",
     plural="namespaces",
@@ -262,10 +238,7 @@ NAMESPACE = Kind(
             "",
             "v1",
             printers=(name_printer(), text_printer("Status", ".status.phase"), age_printer()),
-            shape={
-                "spec": {"finalizers": [str]},
-                "status": {"phase": str, "conditions": CONDITIONS},
-            },
+            shape=shape_of("v1", "Namespace"),
         ),
     ),
     is_namespaced=False,
@@ -284,7 +257,7 @@ CONFIG_MAP = Kind(
             "",
             "v1",
             printers=(name_printer(), _count("data", "binaryData"), age_printer()),
-            shape={"data": MapOf(str), "binaryData": MapOf(str), "immutable": bool},
+            shape=shape_of("v1", "ConfigMap"),
         ),
     ),
     is_namespaced=True,
@@ -299,12 +272,7 @@ SECRET = Kind(
             "",
             "v1",
             printers=(name_printer(), text_printer("Type", ".type"), _count("data"), age_printer()),
-            shape={
-                "data": MapOf(str),
-                "stringData": MapOf(str),
-                "type": str,
-                "immutable": bool,
-            },
+            shape=shape_of("v1", "Secret"),
         ),
     ),
     is_namespaced=True,
@@ -316,7 +284,7 @@ SERVICE_ACCOUNT = Kind(
     plural="serviceaccounts",
     singular="serviceaccount",
     short_names=("sa",),
-    views=(View("", "v1", shape={"secrets": [dict], "imagePullSecrets": [dict]}),),
+    views=(View("", "v1", shape=shape_of("v1", "ServiceAccount")),),
     is_namespaced=True,
     subresources=("token",),
     is_conditional=True,
@@ -335,15 +303,7 @@ LEASE = Kind(
                 text_printer("Holder", ".spec.holderIdentity"),
                 age_printer(),
             ),
-            shape={
-                "spec": {
-                    "holderIdentity": str,
-                    "leaseDurationSeconds": int,
-                    "acquireTime": str,
-                    "renewTime": str,
-                    "leaseTransitions": int,
-                }
-            },
+            shape=shape_of("coordination.k8s.io/v1", "Lease"),
         ),
     ),
     is_namespaced=True,
@@ -352,21 +312,19 @@ LEASE = Kind(
 )
 
 
-def _review(
-    kind: str, group: str, shape: dict[str, Shape] = _REVIEW, *, is_namespaced: bool = False
-) -> Kind:
+def _review(kind: str, group: str, *, is_namespaced: bool = False) -> Kind:
     return Kind(
         kind=kind,
         plural=f"{kind.lower()}s",
         singular=kind.lower(),
-        views=(View(group, "v1", shape=shape),),
+        views=(View(group, "v1", shape=shape_of(f"{group}/v1", kind)),),
         is_namespaced=is_namespaced,
         verbs=("create",),
         is_virtual=True,
     )
 
 
-TOKEN_REVIEW = _review("TokenReview", "authentication.k8s.io", _TOKEN_REVIEW)
+TOKEN_REVIEW = _review("TokenReview", "authentication.k8s.io")
 SELF_SUBJECT_REVIEW = _review("SelfSubjectReview", "authentication.k8s.io")
 SELF_ACCESS_REVIEW = _review("SelfSubjectAccessReview", "authorization.k8s.io")
 ACCESS_REVIEW = _review("SubjectAccessReview", "authorization.k8s.io")

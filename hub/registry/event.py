@@ -12,8 +12,8 @@ from hub.meta import Obj
 from hub.meta.table import Column, since
 from hub.registry.kind import Kind, View
 from hub.registry.printing import Printer, computed, name_printer, text_printer
-from hub.registry.shape import Shape
 from hub.registry.strategy import Strategy
+from hub.registry.tabled import shape_of
 
 _CORE_TO_NEW = {
     "message": "note",
@@ -82,9 +82,6 @@ _FIELD_NAMES = {
     "type": "type",
 }
 """How events.k8s.io calls what it selects by (k8s.io/kubernetes/pkg/apis/events/v1)."""
-
-_OBJECT: Shape = dict.fromkeys(_ABOUT, str)
-_SOURCE: Shape = {"component": str, "host": str}
 
 
 def _about(event: Obj) -> str:
@@ -165,13 +162,13 @@ EVENT = Kind(
             "",
             "v1",
             printers=_printers(),
-            shape={"involvedObject": _OBJECT, "source": _SOURCE, "series": dict},
+            shape=shape_of("v1", "Event"),
         ),
         View(
             "events.k8s.io",
             "v1",
             printers=_printers(),
-            shape={"regarding": _OBJECT, "deprecatedSource": _SOURCE, "series": dict},
+            shape=shape_of("events.k8s.io/v1", "Event"),
             to_storage=to_core,
             from_storage=from_core,
             field_names=_FIELD_NAMES,

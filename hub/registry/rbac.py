@@ -1,4 +1,4 @@
-"""The four RBAC kinds: their shapes, defaults, columns and what makes one invalid.
+"""The four RBAC kinds: their defaults, columns and what makes one invalid.
 
 Mirrors k8s.io/kubernetes/pkg/apis/rbac/validation. Who may write them is `hub.auth.escalation`'s
 business; what they allow is `hub.auth.rbac`'s.
@@ -18,18 +18,9 @@ from hub.registry.printing import (
     created_printer,
     name_printer,
 )
-from hub.registry.shape import MapOf, Shape
 from hub.registry.strategy import Strategy
+from hub.registry.tabled import shape_of
 
-_REFERENCE: Shape = {"apiGroup": str, "kind": str, "name": str, "namespace": str}
-_RULE: Shape = {
-    field: [str]
-    for field in ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
-}
-_SELECTOR: Shape = {
-    "matchLabels": MapOf(str),
-    "matchExpressions": [{"key": str, "operator": str, "values": [str]}],
-}
 _SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
 
 
@@ -168,9 +159,7 @@ def _subjects_printer(name: str, kind: str) -> Printer:
 
 
 def _role_kind(kind: str, plural: str, *, is_namespaced: bool) -> Kind:
-    shape: dict[str, Shape] = {"rules": [_RULE]}
-    if not is_namespaced:
-        shape["aggregationRule"] = {"clusterRoleSelectors": [_SELECTOR]}
+    shape = shape_of(f"{API_GROUP}/v1", kind)
     printers = (name_printer(), created_printer())
     return Kind(
         kind=kind,
@@ -184,7 +173,7 @@ def _role_kind(kind: str, plural: str, *, is_namespaced: bool) -> Kind:
 
 def _binding_kind(kind: str, plural: str, *, is_namespaced: bool) -> Kind:
     role = computed("Role", _role_ref, description="The role that is bound.")
-    shape: dict[str, Shape] = {"subjects": [_REFERENCE], "roleRef": _REFERENCE}
+    shape = shape_of(f"{API_GROUP}/v1", kind)
     printers = (
         name_printer(),
         role,

@@ -17,8 +17,8 @@ from hub.meta.errors import Cause, forbidden
 from hub.meta.timestamp import human_duration
 from hub.registry.kind import Kind, View
 from hub.registry.printing import age_printer, computed, name_printer, text_printer
-from hub.registry.shape import CONDITIONS
 from hub.registry.strategy import Occasion, Strategy
+from hub.registry.tabled import shape_of
 
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 _DECISIONS = ("Approved", "Denied")
@@ -216,15 +216,7 @@ CSR = Kind(
                 ),
                 computed("Condition", _condition_text, description="Decision, and whether issued."),
             ),
-            shape={
-                "spec": {
-                    "request": str,
-                    "signerName": str,
-                    "usages": [str],
-                    "expirationSeconds": int,
-                },
-                "status": {"certificate": str, "conditions": CONDITIONS},
-            },
+            shape=shape_of("certificates.k8s.io/v1", "CertificateSigningRequest"),
         ),
     ),
     is_namespaced=False,
