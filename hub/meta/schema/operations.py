@@ -125,7 +125,6 @@ def _operation(target: Target, verb: str, *, across: bool) -> Obj:
         "tags": [f"{_lower(_camel(target.group or 'core'))}_{target.version}"],
         "description": f"{verb} {target.kind} objects",
         "operationId": _operation_id(target, spec.word, across=across),
-        "parameters": [_query_parameter(name) for name in _parameters(target, verb)],
         "responses": dict(_responses(target, verb)),
         "x-kubernetes-action": spec.action,
         "x-kubernetes-group-version-kind": {
@@ -134,6 +133,9 @@ def _operation(target: Target, verb: str, *, across: bool) -> Obj:
             "kind": target.kind,
         },
     }
+    parameters = [_query_parameter(name) for name in _parameters(target, verb)]
+    if parameters:  # Go drops an empty list, and takes the document for another then
+        operation["parameters"] = parameters
     if verb in ("create", "update"):
         operation["requestBody"] = _body(target.component, BODY_TYPES, is_required=True)
     elif verb == "patch":

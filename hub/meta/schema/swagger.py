@@ -2,9 +2,9 @@
 
 kubectl asks for it where a manifest is a List, of a kind that nobody serves, or to be explained in
 the old form; without an answer it fails. It holds what clients check fields by: types, names,
-references and the kind's own. Bounds, patterns and operations are in ``/openapi/v3`` only. Mirrors
-apiextensions-apiserver's ``controller/openapi/v2``: where any value may stand, nothing is said, as
-clients would refuse what the server takes.
+references and the kind's own; as JSON bounds and patterns, too. Operations are in ``/openapi/v3``
+only. Mirrors apiextensions-apiserver's ``controller/openapi/v2``: where any value may stand,
+nothing is said, as clients would refuse what the server takes.
 
 >>> definition({"type": "object", "properties": {"a": {"type": "string", "nullable": True}}})
 {'type': 'object', 'properties': {'a': {}}}
@@ -19,7 +19,11 @@ from hub.meta.protobuf.wire import bytes_field
 _V3, _V2 = "#/components/schemas/", "#/definitions/"
 _BUILT_IN = "io.k8s."
 _KIND = "x-kubernetes-group-version-kind"
-_KEPT = ("description", "format", "type", "default", "enum", "required")
+_KEPT = (
+    *("title", "description", "format", "type", "default", "enum", "required", "pattern"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems"),
+    *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+)
 # field numbers of openapi.v2.Schema in github.com/google/gnostic-models
 _REF, _FORMAT, _DESCRIPTION, _DEFAULT, _REQUIRED, _ENUM = 1, 2, 4, 5, 19, 20
 _ADDITIONAL, _TYPE, _ITEMS, _PROPERTIES, _EXTENSION = 21, 22, 23, 25, 31
