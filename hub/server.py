@@ -40,9 +40,13 @@ from hub.controllers.signer import Signer
 from hub.controllers.tokencleaner import TokenCleaner
 from hub.fleet.admission import install_admission
 from hub.fleet.approval import Approver
+from hub.fleet.bindings import Bindings
+from hub.fleet.completed import CompletedWorks
 from hub.fleet.definitions import OWN_DEFINITIONS, ensure_definitions
+from hub.fleet.features import Features
 from hub.fleet.kinds import FLEET
 from hub.fleet.leases import LeaseJudge
+from hub.fleet.namespaces import ManagedNamespaces
 from hub.fleet.registration import Registration
 from hub.fleet.schema.table import SCHEMAS
 from hub.fleet.sets import Sets
@@ -205,6 +209,10 @@ class _Hub:
             ("registration", Registration(engine, clock, auto_accept=config.auto_accept).run),
             ("leases", self._judge.run),
             ("sets", Sets(engine, clock).run),
+            ("bindings", Bindings(engine, clock).run),
+            ("features", Features(engine).run),
+            ("managed-namespaces", ManagedNamespaces(engine).run),
+            ("completed-works", CompletedWorks(engine, clock, hold_s=hold_s).run),
             ("events", EventExpiry(engine, EVENT, clock).run),
             ("leaf", LeafKeeper(store, self._identity, clock, names=names, use=self._use).run),
             ("backup", self._backup.run),

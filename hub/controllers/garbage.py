@@ -20,7 +20,6 @@ import structlog
 
 from hub.clock import Clock
 from hub.controllers.ownership import Link, OwnerGraph, links_of
-from hub.controllers.report import reference_to, warn
 from hub.meta import Obj
 from hub.meta.codec.json import decode
 from hub.meta.errors import ApiError
@@ -36,6 +35,7 @@ from hub.registry.deletion import (
 from hub.registry.engine import Engine, Preconditions
 from hub.registry.kind import Kind
 from hub.registry.objects import is_deleting, meta_of
+from hub.registry.report import reference_to, warn
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain
 from hub.store import Key, Op, decode_key, encode_key

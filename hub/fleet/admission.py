@@ -1,25 +1,29 @@
-"""What may be written into a ManagedCluster and a ManifestWork, beyond their shape.
+"""What may be written into a ManagedCluster and a ManagedClusterSetBinding, beyond their shape.
 
-In-process form of OCM's admission webhooks (pkg/registration/webhook/v1, pkg/work/webhook):
-acceptance and set membership need rights of their own, so that a bootstrap identity cannot accept
-itself; manifests are bounded and unambiguous.
+In-process form of OCM's admission webhooks (pkg/registration/webhook): acceptance, set membership
+and binding need rights of their own, so that a bootstrap identity cannot accept itself. The rules
+for works are `hub.fleet.work_admission`'s.
 """
+
+from urllib.parse import urlsplit
 
 from hub.auth.rbac import Authorizer
 from hub.auth.user import Attributes, User
 from hub.fleet.kinds import (
     CLUSTER_GROUP,
     MANAGED_CLUSTER,
+    MANAGED_CLUSTER_SET_BINDING,
     MANIFEST_WORK,
-    MAX_MANIFESTS_BYTES,
+    MANIFEST_WORK_REPLICA_SET,
     REGISTER_GROUP,
 )
+from hub.fleet.work_admission import WorkAdmission, admit_replica_set
 from hub.meta import Obj
-from hub.meta.codec.json import encode
-from hub.meta.errors import bad_request, forbidden
+from hub.meta.errors import Resource, bad_request, forbidden
 from hub.meta.timestamp import format_time
+from hub.registry.builtin import NAMESPACE
 from hub.registry.engine import Engine
-from hub.registry.objects import meta_of
+from hub.registry.objects import is_deleting, meta_of
 from hub.registry.strategy import Occasion
 
 SET_LABEL = f"{CLUSTER_GROUP}/clusterset"
@@ -29,8 +33,8 @@ DEFAULT_SET = "default"
 class ClusterAdmission:
     """The rules for ManagedCluster."""
 
-    def __init__(self, authorizer: Authorizer) -> None:
-        self._authorizer = authorizer
+    def __init__(self, engine: Engine, authorizer: Authorizer) -> None:
+        self._engine, self._authorizer = engine, authorizer
 
     def __call__(self, new: Obj, old: Obj | None, occasion: Occasion) -> None:
         """Default the set, stamp taints, ask for the rights of acceptance and set changes.
@@ -41,6 +45,7 @@ class ClusterAdmission:
         name = str(meta_of(new).get("name") or "")
         self._default_set(new)
         self._stamp_taints(new, old, occasion)
+        _check_addresses(new)
         is_accepted = bool((new.get("spec") or {}).get("hubAcceptsClient"))
         was_accepted = old is not None and bool((old.get("spec") or {}).get("hubAcceptsClient"))
         if is_accepted is not was_accepted:
@@ -48,6 +53,8 @@ class ClusterAdmission:
                 "update", REGISTER_GROUP, "*", "managedclusters", "accept", name=name
             )
             action = "accept" if is_accepted else "deny"
+            if is_accepted:
+                self._refuse_ending(name)
             self._require(occasion.user, asked, name, f"{action} ManagedCluster")
         before = set_of(old) if old is not None else ""
         after = set_of(new)
@@ -56,6 +63,16 @@ class ClusterAdmission:
                 "create", CLUSTER_GROUP, "*", "managedclustersets", "join", name=changed
             )
             self._require(occasion.user, asked, name, f'add or remove a cluster of set "{changed}"')
+
+    def _refuse_ending(self, name: str) -> None:
+        """Refuse to accept a cluster whose namespace is on its way out, with all that is in it."""
+        namespace = self._engine.peek(NAMESPACE, name)
+        if namespace is not None and is_deleting(namespace):
+            raise forbidden(
+                Resource(CLUSTER_GROUP, "managedclusters/accept"),
+                name,
+                f'cluster namespace "{name}" is terminating',
+            )
 
     def _require(self, user: User, asked: Attributes, name: str, action: str) -> None:
         if not self._authorizer.authorize(user, asked).allowed:
@@ -81,53 +98,58 @@ class ClusterAdmission:
             taint["timeAdded"] = known.get("timeAdded", now) if known else now
 
 
+def _check_addresses(cluster: Obj) -> None:
+    """Refuse client configs whose URL no client could use."""
+    configs = (cluster.get("spec") or {}).get("managedClusterClientConfigs") or []
+    for position, config in enumerate(configs):
+        url = str(config.get("url") or "")
+        if not _is_https(url):
+            raise bad_request(
+                f"spec.managedClusterClientConfigs[{position}].url: {url!r} must be https://HOST"
+            )
+
+
+def _is_https(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme == "https" and bool(parts.hostname)
+    except ValueError:  # half an IPv6 address
+        return False
+
+
 def set_of(cluster: Obj) -> str:
     """Return the set that a cluster's label names, "" when it has none."""
     return str((meta_of(cluster).get("labels") or {}).get(SET_LABEL) or "")
 
 
-def admit_work(new: Obj, old: Obj | None, occasion: Occasion) -> None:
-    """Refuse a work without manifests, with too many bytes, or with two manifests of one object.
+class BindingAdmission:
+    """The rules for ManagedClusterSetBinding (pkg/registration/webhook/v1beta2)."""
 
-    :raises ApiError: 400, as OCM's webhook
-    """
-    manifests = ((new.get("spec") or {}).get("workload") or {}).get("manifests")
-    if not isinstance(manifests, list) or not manifests:
-        raise bad_request("spec.workload.manifests: must hold at least one manifest")
-    size = sum(len(encode(m)) for m in manifests)
-    if size > MAX_MANIFESTS_BYTES:
-        raise bad_request(
-            f"spec.workload.manifests: {size} bytes exceed the limit of {MAX_MANIFESTS_BYTES}; "
-            "split them over several ManifestWorks"
-        )
-    seen: set[tuple[str, str, str, str]] = set()
-    for position, manifest in enumerate(manifests):
-        where = f"spec.workload.manifests[{position}]"
-        if (
-            not isinstance(manifest, dict)
-            or not manifest.get("kind")
-            or not manifest.get("apiVersion")
-        ):
-            raise bad_request(f"{where}: needs apiVersion and kind")
-        meta = manifest.get("metadata") or {}
-        if not isinstance(meta, dict) or not meta.get("name"):
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    def __call__(self, new: Obj, old: Obj | None, occasion: Occasion) -> None:
+        """Demand the name of the set for the binding, and of its maker the right to bind it."""
+        name = str(meta_of(new).get("name") or "")
+        wanted = str((new.get("spec") or {}).get("clusterSet") or "")
+        if name != wanted:
             raise bad_request(
-                f"{where}.metadata.name: must be given, generateName is not supported"
+                f"metadata.name: must be {wanted!r}, the set in spec.clusterSet, not {name!r}"
             )
-        found = (
-            str(manifest["apiVersion"]),
-            str(manifest["kind"]),
-            str(meta.get("namespace") or ""),
-            str(meta["name"]),
-        )
-        if found in seen:
-            raise bad_request(
-                f"{where}: the same object stands in the work twice: {'/'.join(found)}"
+        if old is not None:
+            return
+        asked = Attributes("create", CLUSTER_GROUP, "*", "managedclustersets", "bind", name=name)
+        if not self._authorizer.authorize(occasion.user, asked).allowed:
+            raise forbidden(
+                Resource(CLUSTER_GROUP, "managedclustersets/bind"),
+                name,
+                f'user "{occasion.user.name}" is not allowed to bind cluster set "{name}"',
             )
-        seen.add(found)
 
 
 def install_admission(engine: Engine, authorizer: Authorizer) -> None:
     """Put the fleet's rules into the engine."""
-    engine.admit(MANAGED_CLUSTER, ClusterAdmission(authorizer))
-    engine.admit(MANIFEST_WORK, admit_work)
+    engine.admit(MANAGED_CLUSTER, ClusterAdmission(engine, authorizer))
+    engine.admit(MANAGED_CLUSTER_SET_BINDING, BindingAdmission(authorizer))
+    engine.admit(MANIFEST_WORK, WorkAdmission(authorizer))
+    engine.admit(MANIFEST_WORK_REPLICA_SET, admit_replica_set)

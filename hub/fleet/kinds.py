@@ -37,6 +37,7 @@ __all__ = [
 
 REGISTER_GROUP = "register.open-cluster-management.io"
 MAX_MANIFESTS_BYTES = 500 * 1024
+MAX_WORK_NAME = 188
 
 
 class ManagedClusterStrategy(Strategy):
@@ -76,6 +77,16 @@ class SetStrategy(Strategy):
 
 class ManifestWorkStrategy(Strategy):
     """A work carries whole objects, at most 500 KiB of them, each with a name and each once."""
+
+    def name_problems(self, name: str) -> list[str]:
+        """Return why `name` is no work's.
+
+        An agent keeps its record of a work under a hash of 64 digits, a dash and this name, which
+        together must be a name (OCM accepts longer ones, and the agent fails on them).
+        """
+        if len(name) > MAX_WORK_NAME:
+            return [f"must be no more than {MAX_WORK_NAME} characters"]
+        return super().name_problems(name)
 
     def default(self, obj: Obj) -> None:
         """Fill the defaults of deleteOption and manifestConfigs."""

@@ -11,6 +11,7 @@ from hub.fleet.kinds import MANAGED_CLUSTER, MANIFEST_WORK
 from hub.fleet.sets import selector_of
 from hub.meta import Obj
 from hub.meta.errors import ApiError
+from hub.registry.builtin import NAMESPACE
 from hub.registry.engine import Call
 from tests.unit.registry.given import VirtualClock, an_engine
 
@@ -185,3 +186,43 @@ def test_a_set_selects_by_its_label_or_by_its_selector(
     spec: Obj, labels: dict[str, str], *, expected: bool
 ) -> None:
     assert selector_of("s", {"spec": {"clusterSelector": spec}}).matches(labels) is expected
+
+
+@pytest.mark.parametrize(
+    ("url", "is_fit"),
+    [
+        ("https://api.example.com:6443", True),
+        ("https://[fd00::1]:6443", True),
+        ("http://api.example.com", False),
+        ("https://", False),
+        ("api.example.com:6443", False),
+        ("https://[fd00", False),
+        ("", False),
+    ],
+)
+async def test_the_addresses_of_a_cluster_are_https(
+    tmp_path: Path, url: str, *, is_fit: bool
+) -> None:
+    async with an_engine(tmp_path, VirtualClock()) as engine:
+        install_admission(engine, Authorizer())
+        given = cluster(managedClusterClientConfigs=[{"url": "https://a"}, {"url": url}])
+        if is_fit:
+            await engine.create(MANAGED_CLUSTER, given)
+            return
+        with pytest.raises(ApiError, match=r"managedClusterClientConfigs\[1\].url") as refused:
+            await engine.create(MANAGED_CLUSTER, given)
+        assert refused.value.code == 400
+
+
+async def test_a_cluster_whose_namespace_ends_is_not_accepted(tmp_path: Path) -> None:
+    async with an_engine(tmp_path, VirtualClock(), namespaces=("c",)) as engine:
+        install_admission(engine, Authorizer())
+        await engine.create(MANAGED_CLUSTER, cluster())
+        await engine.delete(NAMESPACE, "c")
+
+        def accept(obj: Obj) -> None:
+            obj["spec"]["hubAcceptsClient"] = True
+
+        with pytest.raises(ApiError, match='cluster namespace "c" is terminating') as refused:
+            await engine.modify(MANAGED_CLUSTER, "c", accept)
+        assert refused.value.code == 403
