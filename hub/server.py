@@ -48,6 +48,7 @@ from hub.fleet.kinds import FLEET
 from hub.fleet.leases import LeaseJudge
 from hub.fleet.namespaces import ManagedNamespaces
 from hub.fleet.registration import Registration
+from hub.fleet.requestpace import install_pace
 from hub.fleet.schema.table import SCHEMAS
 from hub.fleet.sets import Sets
 from hub.http.app import Api, Services
@@ -183,6 +184,7 @@ class _Hub:
         follow_rbac(self.engine, self._authorizer)
         guard_rbac(self.engine, self._authorizer)
         install_admission(self.engine, self._authorizer)
+        install_pace(self.engine, clock)
         backup.follow(self._catalog)
         self._hold_s = _HOLD_AFTER_RESTORE_S if backup.start_kind == "restored" else 0.0
         self._definitions = Definitions(

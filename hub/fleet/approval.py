@@ -1,9 +1,16 @@
 """Which certificate requests of agents are approved without a person.
 
 The rules of OCM's approve reconcilers (pkg/registration/register/csr), strict form: the label, the
-signer, the subject's organisations and its common name must all name one cluster. A *renewal* is
-requested by the very identity it asks for; a *bootstrap* request is approved only for users the
-operator has listed.
+signer, the subject's organisations and its common name must all name one cluster. Then one of three
+must hold:
+
+- it is a *renewal*, requested by the very identity it asks for;
+- it comes from the cluster's *own bootstrap account*, ``<cluster>/<cluster>-bootstrap-sa``, and the
+  cluster is known (the rule of stolostron's managedcluster-import-controller);
+- it comes from a *shared bootstrap user* that the operator has listed, for a cluster that has not
+  joined yet. OCM asks nothing more than the list, so that whoever holds the shared token, which
+  lies on every cluster, can take over any other. Here the name of a cluster that has joined is in
+  use: the request waits for a person, and an Event says so.
 """
 
 import base64
@@ -14,10 +21,12 @@ from hub.auth.certificates import CsrInfo, parse_csr
 from hub.auth.errors import CsrError
 from hub.auth.rbac import Authorizer
 from hub.auth.user import Attributes, User
-from hub.fleet.kinds import REGISTER_GROUP
+from hub.fleet.conditions import JOINED, condition_status
+from hub.fleet.kinds import MANAGED_CLUSTER, REGISTER_GROUP
 from hub.meta import Obj
 from hub.registry.builtin import CLUSTER_NAME_LABEL
 from hub.registry.engine import Engine
+from hub.registry.report import reference_to, warn
 from hub.registry.requests import CLIENT_SIGNER, CSR, has_condition, is_same
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain
@@ -73,7 +82,10 @@ class Approver:
     async def reconcile(self, name: str) -> float | None:
         """Approve one request, if the rules allow."""
         request = self._engine.peek(CSR, name)
-        if request is None or not is_agent_request(request) or not self.is_approvable(request):
+        if request is None or not is_agent_request(request):
+            return None
+        if not self.is_approvable(request):
+            await self._tell_of_name_in_use(request)
             return None
 
         def approve(obj: Obj) -> Obj:
@@ -88,27 +100,66 @@ class Approver:
 
     def is_approvable(self, request: Obj) -> bool:
         """Whether the rules allow this request without a person."""
-        cluster = str(request["metadata"]["labels"][CLUSTER_NAME_LABEL])
-        spec = request["spec"]
-        try:
-            info = parse_csr(base64.b64decode(spec["request"]))
-        except (CsrError, ValueError, binascii.Error):
+        cluster = _cluster_of(request)
+        user = _requester(request)
+        name = _agent_asked_for(request)
+        if not name:
             return False
-        if agent_subject_problem(info, cluster):
-            return False
-        user = User(str(spec.get("username") or ""), tuple(spec.get("groups") or ()))
-        if user.name == info.common_name:
+        if user.name == name:
             asked = Attributes(
                 "renew", REGISTER_GROUP, "*", "managedclusters", "clientcertificates"
             )
             return self._authorizer.authorize(user, asked).allowed
-        return self._is_bootstrap_user(user)
+        if user.name == bootstrap_account(cluster):
+            return self._engine.find(MANAGED_CLUSTER, cluster) is not None
+        return self._is_bootstrap_user(user) and not self._has_joined(cluster)
+
+    def _has_joined(self, cluster: str) -> bool:
+        found = self._engine.peek(MANAGED_CLUSTER, cluster)
+        return found is not None and condition_status(found, JOINED) == "True"
+
+    async def _tell_of_name_in_use(self, request: Obj) -> None:
+        cluster, user = _cluster_of(request), _requester(request)
+        is_shared = self._is_bootstrap_user(user) and bool(_agent_asked_for(request))
+        if not is_shared or not self._has_joined(cluster):
+            return
+        await warn(
+            self._engine,
+            reference_to(CSR, request),
+            reason="ClusterNameInUse",
+            message=f"{user.name} asks for a certificate of {cluster}, which has joined already: "
+            "approve it if that cluster was made anew, or give it a bootstrap account of its own",
+            component="hublet",
+        )
 
     def _is_bootstrap_user(self, user: User) -> bool:
         return any(
             user.name == listed or (listed.endswith("*") and user.name.startswith(listed[:-1]))
             for listed in self._bootstrap_users
         )
+
+
+def bootstrap_account(cluster: str) -> str:
+    """Return the user name of a cluster's own bootstrap ServiceAccount."""
+    return f"system:serviceaccount:{cluster}:{cluster}-bootstrap-sa"
+
+
+def _cluster_of(request: Obj) -> str:
+    return str(request["metadata"]["labels"][CLUSTER_NAME_LABEL])
+
+
+def _requester(request: Obj) -> User:
+    spec = request["spec"]
+    return User(str(spec.get("username") or ""), tuple(spec.get("groups") or ()))
+
+
+def _agent_asked_for(request: Obj) -> str:
+    """Return the common name if the request is exactly one for an agent of its cluster, else ""."""
+    try:
+        info = parse_csr(base64.b64decode(request["spec"]["request"]))
+    except (CsrError, ValueError, binascii.Error):
+        return ""
+    return "" if agent_subject_problem(info, _cluster_of(request)) else info.common_name
 
 
 def is_agent_request(request: Obj) -> bool:

@@ -1,9 +1,8 @@
-"""From a ManagedCluster to the things its agents need: acceptance, denial, detachment.
+"""From a ManagedCluster to the things its agents need: acceptance, denial, taints.
 
-The order of OCM's managedcluster and gc controllers (pkg/registration/hub/managedcluster, gc): on
-acceptance namespace, finalizers, RBAC, Lease, condition; on denial the rights are cut to looking at
-its own ManagedCluster; on deletion add-ons and works go first, and the work agent keeps its rights
-until its last work is gone. The namespace is kept.
+The order of OCM's managedcluster controller (pkg/registration/hub/managedcluster): on acceptance
+namespace, finalizers, RBAC, Lease, condition; on denial the rights are cut to looking at its own
+ManagedCluster. How a cluster goes is `hub.fleet.detachment`'s.
 
 A cluster that is simply absent is left alone: after a restore "not there" may mean "not known yet",
 and cutting a live agent's rights is worse than keeping them.
@@ -11,12 +10,7 @@ and cutting a live agent's rights is worse than keeping them.
 
 import asyncio
 
-from hub.auth.bootstrap_policy import (
-    CLUSTER_ROLE_PREFIX,
-    WORK_FINALIZER,
-    cluster_rbac,
-    shared_cluster_roles,
-)
+from hub.auth.bootstrap_policy import CLUSTER_ROLE_PREFIX, cluster_rbac, shared_cluster_roles
 from hub.clock import Clock
 from hub.fleet.conditions import (
     ACCEPTED,
@@ -25,6 +19,7 @@ from hub.fleet.conditions import (
     find_condition,
     set_condition,
 )
+from hub.fleet.detachment import FINALIZERS, Detachment
 from hub.fleet.kinds import CLUSTER_GROUP, MANAGED_CLUSTER, MANAGED_CLUSTER_ADDON, MANIFEST_WORK
 from hub.meta import Obj
 from hub.meta.errors import ApiError
@@ -39,11 +34,8 @@ from hub.registry.workqueue import Queue, drain
 
 LEASE_NAME = "managed-cluster-lease"
 ACCEPTED_ON = "open-cluster-management.io/automatically-accepted-on"
-FINALIZERS = (f"{CLUSTER_GROUP}/resource-cleanup", f"{CLUSTER_GROUP}/api-resource-cleanup")
 UNREACHABLE = f"{CLUSTER_GROUP}/unreachable"
 UNAVAILABLE = f"{CLUSTER_GROUP}/unavailable"
-CLEANUP_PRIORITY = "open-cluster-management.io/cleanup-priority"
-_LOOK_AGAIN_S = 5.0
 _UNHURRIED_S = 10.0
 """How long what an agent reports of itself may wait for a look at its cluster's belongings."""
 _WORKERS = 64
@@ -56,6 +48,7 @@ class Registration:
 
     def __init__(self, engine: Engine, clock: Clock, *, auto_accept: bool) -> None:
         self._engine, self._clock, self._auto_accept = engine, clock, auto_accept
+        self._detachment = Detachment(engine, clock)
         self._queue = Queue()
         engine.watches.listen(MANAGED_CLUSTER, self._cluster_changed)
         for kind in (MANAGED_CLUSTER_ADDON, MANIFEST_WORK):
@@ -85,7 +78,7 @@ class Registration:
         if cluster is None:
             return None
         if is_deleting(cluster):
-            return await self._detach(name, cluster)
+            return await self._detachment.advance(name, cluster)
         if self._wants_auto_acceptance(cluster):
             await self._auto_accept_one(name)
             return None
@@ -180,8 +173,10 @@ class Registration:
     async def _deny(self, name: str) -> None:
         for obj in cluster_rbac(name, accepted=False):
             await self._ensure(_RBAC[obj["kind"]], obj)
-        await self._remove(ROLE_BINDING, f"{CLUSTER_ROLE_PREFIX}{name}:registration", name)
-        await self._release_work_binding(name)
+        await self._detachment.remove(
+            ROLE_BINDING, f"{CLUSTER_ROLE_PREFIX}{name}:registration", name
+        )
+        await self._detachment.release_work_binding(name)
         await self._set_accepted(
             name, "False", "HubClusterAdminDenied", "Denied by hub cluster admin"
         )
@@ -193,70 +188,6 @@ class Registration:
         cluster = self._engine.peek(MANAGED_CLUSTER, name)
         if cluster is not None and _taints_of(cluster) != _wanted_taints(cluster):
             await self._engine.modify(MANAGED_CLUSTER, name, _taint)
-
-    # ---------------------------------------------------------------- detachment
-
-    async def _detach(self, name: str, cluster: Obj) -> float | None:
-        remaining = await self._remove_all(MANAGED_CLUSTER_ADDON, name)
-        if not remaining:
-            remaining = await self._remove_all(MANIFEST_WORK, name)
-        await self._remove(CLUSTER_ROLE_BINDING, f"{CLUSTER_ROLE_PREFIX}{name}")
-        await self._remove(CLUSTER_ROLE, f"{CLUSTER_ROLE_PREFIX}{name}")
-        await self._remove(ROLE_BINDING, f"{CLUSTER_ROLE_PREFIX}{name}:registration", name)
-        if remaining:
-            return _LOOK_AGAIN_S
-        await self._release_work_binding(name)
-        if not meta_of(cluster).get("finalizers"):
-            return None
-
-        def release(obj: Obj) -> None:
-            found = meta_of(obj).get("finalizers") or []
-            meta_of(obj)["finalizers"] = [f for f in found if f not in FINALIZERS]
-
-        await self._engine.modify(MANAGED_CLUSTER, name, release)
-        return None
-
-    async def _remove_all(self, kind: Kind, namespace: str) -> int:
-        """Delete the objects of a kind, the lowest cleanup priority first; return how many remain.
-
-        Those of a higher priority, and those held by finalizers.
-        """
-        found = {str(obj["metadata"]["name"]): obj for obj in self._engine.each(kind, namespace)}
-        remaining = len(found)
-        lowest = min((_cleanup_priority(obj) for obj in found.values()), default=0)
-        for name, obj in found.items():
-            if _cleanup_priority(obj) == lowest:
-                remaining -= await self._remove(kind, name, namespace)
-        return remaining
-
-    async def _remove(self, kind: Kind, name: str, namespace: str = "") -> bool:
-        """Delete an object if it is there; whether it is gone now."""
-        if self._engine.find(kind, name, namespace) is None:
-            return True
-        try:
-            deleted = await self._engine.delete(kind, name, namespace=namespace)
-        except ApiError as error:
-            if error.code == 404:
-                return True
-            raise
-        return deleted.is_gone
-
-    async def _release_work_binding(self, cluster: str) -> None:
-        name = f"{CLUSTER_ROLE_PREFIX}{cluster}:work"
-        if await self._remove(ROLE_BINDING, name, cluster):
-            return
-
-        def release(obj: Obj) -> None:
-            found = meta_of(obj).get("finalizers") or []
-            meta_of(obj)["finalizers"] = [f for f in found if f != WORK_FINALIZER]
-
-        await self._engine.modify(ROLE_BINDING, name, release, namespace=cluster)
-
-
-def _cleanup_priority(obj: Obj) -> int:
-    """Return 0 to 100, 0 for what says nothing or nonsense."""
-    text = str((meta_of(obj).get("annotations") or {}).get(CLEANUP_PRIORITY) or "")
-    return min(int(text), 100) if text.isascii() and text.isdigit() else 0
 
 
 def _concerns(cluster: Obj) -> tuple[Obj, Obj, Obj | None, str]:

@@ -402,6 +402,35 @@ async def test_a_cluster_goes_add_ons_first_then_works_and_rights_last(
     await hub.admin.get(f"/api/v1/namespaces/{name}")  # is kept
 
 
+async def test_a_dead_cluster_is_detached_by_force_and_what_stays_is_told(
+    hub: InProcess, name: str
+) -> None:
+    await (await joined(hub, name)).close()
+    works, addons = WORKS.format(name), ADDONS.format("v1alpha1", name)
+    for number in range(22):
+        await hub.admin.create(works, work(f"w{number:02}", finalizers=("example.com/work",)))
+    held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
+    await hub.admin.create(addons, held)
+    await hub.admin.call("DELETE", f"{CLUSTERS}/{name}")
+    waiting = await until(hub, CLUSTERS, name, has_condition("Deleting", "False"))
+    (told,) = [c for c in waiting["status"]["conditions"] if c["type"] == "Deleting"]
+    assert told["reason"] == "ResourceRemaining"
+    assert told["message"] == (
+        "The resource managedclusteraddons is remaining, the remaining count is 1, the finalizer"
+        " pending count is 1"
+    )
+    force = {"metadata": {"annotations": {"hublet.io/force-detach": "true"}}}
+    await hub.admin.patch(f"{CLUSTERS}/{name}", force)
+    await until_gone(hub, f"{CLUSTERS}/{name}")
+    assert (await hub.admin.get(works))["items"] == []
+    query = f"fieldSelector=involvedObject.name%3D{name},reason%3DForcedDetach"
+    (event,) = (await hub.admin.get(f"/api/v1/namespaces/default/events?{query}"))["items"]
+    assert event["type"] == "Warning"
+    listed = event["message"].partition(": ")[2]
+    assert listed.startswith("managedclusteraddons/held, manifestworks/w00, manifestworks/w01")
+    assert listed.endswith("manifestworks/w18 and 3 more")
+
+
 async def until_gone(hub: InProcess, path: str) -> None:
     collection, _, name = path.rpartition("/")
     now = (await hub.admin.get(collection))["metadata"]["resourceVersion"]

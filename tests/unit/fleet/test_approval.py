@@ -11,9 +11,12 @@ from hub.auth.rbac import Authorizer
 from hub.auth.user import User
 from hub.controllers.signer import Signer
 from hub.fleet.approval import MANAGED_CLUSTERS, Approver, agent_subject_problem, is_agent_request
+from hub.fleet.conditions import JOINED, set_condition
+from hub.fleet.kinds import MANAGED_CLUSTER
 from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.registry.engine import Call, Change, Engine
+from hub.registry.event import EVENT
 from hub.registry.kind import Kind
 from hub.registry.requests import CSR, has_condition
 from tests.server.agents import MANAGED, PREFIX, Wish
@@ -151,3 +154,75 @@ async def test_nobody_may_even_ask_for_a_certificate_in_system_masters(tmp_path:
         )
         other = Wish("c", organizations=["system:masters"], signer="example.com/x")
         await engine.create(CSR, request_named("s", other))
+
+
+SHARED = "system:serviceaccount:open-cluster-management:agent-registration-bootstrap"
+
+
+async def ask_as(engine: Engine, user: str, wish: Wish) -> bool:
+    """Make a request, let the approver look at it; whether it was approved."""
+    approver = Approver(engine, Authorizer(), bootstrap_users=(SHARED,))
+    await engine.create(CSR, request_named("r", wish), call=Call(User(user)))
+    await approver.reconcile("r")
+    return has_condition(engine.get(CSR, "r"), "Approved")
+
+
+async def a_cluster(engine: Engine, *, has_joined: bool) -> None:
+    await engine.create(MANAGED_CLUSTER, {"metadata": {"name": "c"}})
+
+    def join(obj: Obj) -> None:
+        set_condition(obj, JOINED, "True", reason="R", message="", now=engine.clock.now())
+
+    if has_joined:
+        await engine.modify(MANAGED_CLUSTER, "c", join, subresource="status")
+
+
+@pytest.mark.parametrize("has_joined", [False, True])
+async def test_the_shared_account_gets_certificates_for_clusters_that_have_not_joined(
+    tmp_path: Path, *, has_joined: bool
+) -> None:
+    async with an_engine(tmp_path, VirtualClock(), namespaces=("default",)) as engine:
+        await a_cluster(engine, has_joined=has_joined)
+        assert await ask_as(engine, SHARED, Wish("c")) is not has_joined
+        events = list(engine.each(EVENT, "default"))
+        assert [event["reason"] for event in events] == ["ClusterNameInUse"] * has_joined
+        if has_joined:
+            assert events[0]["involvedObject"]["name"] == "r"
+            assert "asks for a certificate of c, which has joined already" in events[0]["message"]
+
+
+async def test_a_name_that_nobody_knows_yet_is_free(tmp_path: Path) -> None:
+    async with an_engine(tmp_path, VirtualClock()) as engine:
+        assert await ask_as(engine, SHARED, Wish("c"))
+
+
+@pytest.mark.parametrize(
+    ("user", "is_approved"),
+    [
+        ("system:serviceaccount:c:c-bootstrap-sa", True),
+        ("system:serviceaccount:d:d-bootstrap-sa", False),
+        ("system:serviceaccount:d:c-bootstrap-sa", False),
+        ("system:serviceaccount:c:default", False),
+        ("c-bootstrap-sa", False),
+    ],
+)
+async def test_a_clusters_own_account_gets_certificates_even_when_it_has_joined(
+    tmp_path: Path, user: str, *, is_approved: bool
+) -> None:
+    async with an_engine(tmp_path, VirtualClock(), namespaces=("default",)) as engine:
+        await a_cluster(engine, has_joined=True)
+        assert await ask_as(engine, user, Wish("c")) is is_approved
+
+
+async def test_a_clusters_own_account_gets_none_for_a_cluster_that_is_not_there(
+    tmp_path: Path,
+) -> None:
+    async with an_engine(tmp_path, VirtualClock()) as engine:
+        assert not await ask_as(engine, "system:serviceaccount:c:c-bootstrap-sa", Wish("c"))
+
+
+async def test_a_clusters_own_account_gets_none_for_another_subject(tmp_path: Path) -> None:
+    async with an_engine(tmp_path, VirtualClock()) as engine:
+        await a_cluster(engine, has_joined=False)
+        wish = Wish("c", common_name=f"{PREFIX}d:a")
+        assert not await ask_as(engine, "system:serviceaccount:c:c-bootstrap-sa", wish)

@@ -1,0 +1,157 @@
+"""How a ManagedCluster goes: what is in its namespace first, its rights last.
+
+The order of OCM's gc and managedcluster controllers (pkg/registration/hub): add-ons in the order of
+their cleanup priority, then works, each waiting for the agents' finalizers; the work agent keeps
+its rights until its last work is gone. The namespace is kept.
+
+An agent that is dead never takes its finalizers off. For such a cluster an administrator sets the
+annotation `FORCE`: the finalizers are taken off here, and an Event says what was abandoned on the
+cluster, as nobody has removed it there.
+"""
+
+from hub.auth.bootstrap_policy import CLUSTER_ROLE_PREFIX, WORK_FINALIZER
+from hub.clock import Clock
+from hub.fleet.conditions import find_condition, set_condition
+from hub.fleet.kinds import CLUSTER_GROUP, MANAGED_CLUSTER, MANAGED_CLUSTER_ADDON, MANIFEST_WORK
+from hub.meta import Obj
+from hub.meta.errors import ApiError
+from hub.registry.engine import Engine
+from hub.registry.kind import Kind
+from hub.registry.objects import is_deleting, meta_of
+from hub.registry.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE_BINDING
+from hub.registry.report import reference_to, warn
+
+FINALIZERS = (f"{CLUSTER_GROUP}/resource-cleanup", f"{CLUSTER_GROUP}/api-resource-cleanup")
+CLEANUP_PRIORITY = "open-cluster-management.io/cleanup-priority"
+FORCE = "hublet.io/force-detach"
+DELETING = "Deleting"
+_LOOK_AGAIN_S = 5.0
+_NAMED = 20
+"""How many abandoned objects an Event names; it counts the rest."""
+
+
+class Detachment:
+    """Takes deleted clusters apart."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        self._engine, self._clock = engine, clock
+
+    async def advance(self, name: str, cluster: Obj) -> float | None:
+        """Do what can be done now; return when to look again, None when the cluster is free."""
+        if (meta_of(cluster).get("annotations") or {}).get(FORCE) == "true":
+            await self._abandon(name, cluster)
+        kind, remaining = MANAGED_CLUSTER_ADDON, await self._remove_all(MANAGED_CLUSTER_ADDON, name)
+        if not remaining:
+            kind, remaining = MANIFEST_WORK, await self._remove_all(MANIFEST_WORK, name)
+        await self.remove(CLUSTER_ROLE_BINDING, f"{CLUSTER_ROLE_PREFIX}{name}")
+        await self.remove(CLUSTER_ROLE, f"{CLUSTER_ROLE_PREFIX}{name}")
+        await self.remove(ROLE_BINDING, f"{CLUSTER_ROLE_PREFIX}{name}:registration", name)
+        if remaining:
+            await self._tell_remaining(name, kind, remaining)
+            return _LOOK_AGAIN_S
+        await self.release_work_binding(name)
+        await self._release(name, cluster)
+        return None
+
+    async def _release(self, name: str, cluster: Obj) -> None:
+        if not set(FINALIZERS) & set(meta_of(cluster).get("finalizers") or []):
+            return
+
+        def release(obj: Obj) -> None:
+            found = meta_of(obj).get("finalizers") or []
+            meta_of(obj)["finalizers"] = [f for f in found if f not in FINALIZERS]
+
+        await self._engine.modify(MANAGED_CLUSTER, name, release)
+
+    async def _tell_remaining(self, name: str, kind: Kind, remaining: int) -> None:
+        """Say in the condition ``Deleting`` what holds the cluster, once for each change of it."""
+        pending = sum(is_deleting(each) for each in self._engine.each(kind, name))
+        message = (
+            f"The resource {kind.plural} is remaining, the remaining count is {remaining}, the "
+            f"finalizer pending count is {pending}"
+        )
+        cluster = self._engine.peek(MANAGED_CLUSTER, name)
+        if cluster is None or (find_condition(cluster, DELETING) or {}).get("message") == message:
+            return
+        now = self._clock.now()
+
+        def change(obj: Obj) -> None:
+            set_condition(
+                obj, DELETING, "False", reason="ResourceRemaining", message=message, now=now
+            )
+
+        await self._engine.modify(MANAGED_CLUSTER, name, change, subresource="status")
+
+    async def _abandon(self, name: str, cluster: Obj) -> None:
+        """Take the finalizers off what is in the namespace, and tell what stays on the cluster."""
+        abandoned: list[str] = []
+        for kind in (MANAGED_CLUSTER_ADDON, MANIFEST_WORK):
+            for obj in self._engine.each(kind, name):
+                own = str(meta_of(obj)["name"])
+                if meta_of(obj).get("finalizers"):
+                    await self._strip(kind, own, name)
+                    abandoned.append(f"{kind.plural}/{own}")
+        if not abandoned:
+            return
+        shown = ", ".join(abandoned[:_NAMED])
+        more = f" and {len(abandoned) - _NAMED} more" if len(abandoned) > _NAMED else ""
+        await warn(
+            self._engine,
+            reference_to(MANAGED_CLUSTER, cluster),
+            reason="ForcedDetach",
+            message=f"Given up without their agent, so what they applied stays: {shown}{more}",
+            component="hublet",
+        )
+
+    async def _strip(self, kind: Kind, name: str, namespace: str) -> None:
+        def strip(obj: Obj) -> None:
+            meta_of(obj).pop("finalizers", None)
+
+        try:
+            await self._engine.modify(kind, name, strip, namespace=namespace)
+        except ApiError as error:
+            if error.code != 404:  # gone meanwhile
+                raise
+
+    async def _remove_all(self, kind: Kind, namespace: str) -> int:
+        """Delete the objects of a kind, the lowest cleanup priority first; return how many remain.
+
+        Those of a higher priority, and those held by finalizers.
+        """
+        found = {str(obj["metadata"]["name"]): obj for obj in self._engine.each(kind, namespace)}
+        remaining = len(found)
+        lowest = min((_cleanup_priority(obj) for obj in found.values()), default=0)
+        for name, obj in found.items():
+            if _cleanup_priority(obj) == lowest:
+                remaining -= await self.remove(kind, name, namespace)
+        return remaining
+
+    async def remove(self, kind: Kind, name: str, namespace: str = "") -> bool:
+        """Delete an object if it is there; whether it is gone now."""
+        if self._engine.find(kind, name, namespace) is None:
+            return True
+        try:
+            deleted = await self._engine.delete(kind, name, namespace=namespace)
+        except ApiError as error:
+            if error.code == 404:
+                return True
+            raise
+        return deleted.is_gone
+
+    async def release_work_binding(self, cluster: str) -> None:
+        """Take the rights of the work agent, once it has no work left."""
+        name = f"{CLUSTER_ROLE_PREFIX}{cluster}:work"
+        if await self.remove(ROLE_BINDING, name, cluster):
+            return
+
+        def release(obj: Obj) -> None:
+            found = meta_of(obj).get("finalizers") or []
+            meta_of(obj)["finalizers"] = [f for f in found if f != WORK_FINALIZER]
+
+        await self._engine.modify(ROLE_BINDING, name, release, namespace=cluster)
+
+
+def _cleanup_priority(obj: Obj) -> int:
+    """Return 0 to 100, 0 for what says nothing or nonsense."""
+    text = str((meta_of(obj).get("annotations") or {}).get(CLEANUP_PRIORITY) or "")
+    return min(int(text), 100) if text.isascii() and text.isdigit() else 0
