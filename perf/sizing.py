@@ -19,7 +19,7 @@ from pathlib import Path
 from hub.http.client import Client
 from hub.http.tls import client_context
 from perf.machine import say, say_load, usage
-from tools.simulate.kubeconfig import read_kubeconfig
+from tools.kubeconfig import read_kubeconfig
 from tools.simulate.look import wait_shipped
 from tools.simulate.process import HubProcess
 

@@ -17,8 +17,11 @@ from click.core import ParameterSource
 from hub.clock import SystemClock
 from hub.config import Config, ConfigError
 from hub.server import Started, run_hub
+from tools.accepting import accept, detach
+from tools.clusters import clusters
 from tools.demo import demo
 from tools.failures import EXIT_CONFIG, KNOWN, explain, fail
+from tools.joining import get, join_command
 from tools.logs import configure_logs
 from tools.settings import Effective, add_settings, resolve
 from tools.simulate.cli import simulate
@@ -105,6 +108,11 @@ add_settings(show)
 main.add_command(simulate)
 main.add_command(demo)
 main.add_command(store)
+main.add_command(get)
+main.add_command(join_command)
+main.add_command(accept)
+main.add_command(detach)
+main.add_command(clusters)
 
 if __name__ == "__main__":
     main()

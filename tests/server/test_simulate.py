@@ -11,10 +11,10 @@ from hub.auth.authority import create_authority
 from hub.clock import SystemClock
 from hub.http.client import Poller
 from tests.hubs import running_hub
+from tools.kubeconfig import Kubeconfig, read_kubeconfig
 from tools.simulate.context import Context
 from tools.simulate.fleet import Fleet, Plan
 from tools.simulate.identity import IdentityStore
-from tools.simulate.kubeconfig import Kubeconfig, read_kubeconfig
 from tools.simulate.report import Outcome
 from tools.simulate.session import Route
 from tools.simulate.tally import Tally

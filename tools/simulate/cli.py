@@ -18,11 +18,11 @@ from hub.clock import SystemClock
 from hub.http.client import Poller
 from hub.meta.codec import json
 from hub.meta.names import label_name_errors
+from tools.kubeconfig import Kubeconfig, read_kubeconfig
 from tools.simulate.context import Context
 from tools.simulate.files import check_file, replace_file
 from tools.simulate.fleet import Fleet, Plan
 from tools.simulate.identity import IdentityStore
-from tools.simulate.kubeconfig import Kubeconfig, read_kubeconfig
 from tools.simulate.report import Outcome, render_report, render_summary
 from tools.simulate.session import Route
 from tools.simulate.tally import Tally

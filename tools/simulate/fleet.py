@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from hub.http.tls import client_context
+from tools.kubeconfig import Kubeconfig
 from tools.simulate.administrator import Administrator
 from tools.simulate.agent import Agent
 from tools.simulate.backoff import Backoff
 from tools.simulate.context import Context
 from tools.simulate.frame import MalformedError
-from tools.simulate.kubeconfig import Kubeconfig
 from tools.simulate.report import Outcome
 from tools.simulate.session import HubAwayError, RefusedError
 

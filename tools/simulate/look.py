@@ -14,7 +14,7 @@ from hub.http.client import Client, ConnectionLost
 from hub.http.tls import client_context
 from hub.meta import Obj
 from hub.meta.codec import json
-from tools.simulate.kubeconfig import Kubeconfig, read_kubeconfig
+from tools.kubeconfig import Kubeconfig, read_kubeconfig
 from tools.simulate.resource import ACCEPT_JSON, CLUSTERS, CSRS, WORKS, Resource
 
 UNSHIPPED = "hublet_backup_unshipped_revisions"

@@ -7,9 +7,9 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from tools.kubeconfig import read_kubeconfig
 from tools.simulate.cli import EXIT_CONFIG, parse_duration, simulate
 from tools.simulate.fleet import Plan
-from tools.simulate.kubeconfig import read_kubeconfig
 
 
 def _kubeconfig(directory: Path, server: str) -> Path:

@@ -1,0 +1,174 @@
+"""``hublet accept`` and ``hublet detach``: who belongs to the fleet.
+
+Acceptance approves what the cluster's agent waits for and sets ``hubAcceptsClient``, as
+``clusteradm accept`` does.
+"""
+
+import asyncio
+import base64
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from hub.auth.certificates import parse_csr
+from hub.auth.errors import CsrError
+from hub.meta import Obj
+from hub.meta.timestamp import format_time
+from tools.asking import EXIT_REFUSED, asks_a_hub, end, run
+from tools.caller import MERGE, Caller, RefusedError
+from tools.joining import CLUSTERS
+
+REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+FORCE = "hublet.io/force-detach"
+_LABEL = "open-cluster-management.io/cluster-name"
+_ADDON_LABEL = "open-cluster-management.io/addon-name"
+_BOOTSTRAP = ("system:serviceaccount:", "system:bootstrap:")
+_LOOK_EVERY_S = 0.2
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True)
+@asks_a_hub
+@click.option(
+    "--all-agents", is_flag=True, help="Approve every agent that asks in a cluster's name."
+)
+def accept(*, names: tuple[str, ...], kubeconfig: Path | None, all_agents: bool) -> None:
+    """Approve the agents of clusters NAMES, and accept them."""
+
+    async def work(caller: Caller) -> list[str]:
+        return [
+            f"{name}: {problem}"
+            for name in names
+            if (problem := await _accept(caller, name, all_agents=all_agents, echo=click.echo))
+        ]
+
+    problems = run(kubeconfig, work)
+    for problem in problems[:-1]:
+        click.echo(f"error: {problem}", err=True)
+    if problems:
+        end(EXIT_REFUSED, problems[-1])
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True)
+@asks_a_hub
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Give up what only the cluster's agent could remove: it stays on the cluster.",
+)
+@click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds to wait.")
+def detach(*, names: tuple[str, ...], kubeconfig: Path | None, force: bool, timeout: float) -> None:
+    """Delete clusters NAMES from the hub, with their works and add-ons, and wait for it."""
+
+    async def work(caller: Caller) -> list[str]:
+        return [each for name in names for each in await _detach(caller, name, force, timeout)]
+
+    problems = run(kubeconfig, work)
+    for problem in problems[:-1]:
+        click.echo(f"error: {problem}", err=True)
+    if problems:
+        end(
+            EXIT_REFUSED,
+            problems[-1],
+            "what an agent has not removed yet holds its cluster; --force gives it up, for a "
+            "cluster that is gone for good",
+        )
+
+
+async def _accept(
+    caller: Caller, name: str, *, all_agents: bool, echo: Callable[[str], None]
+) -> str:
+    """Accept one cluster; return why not, "" when it is done."""
+    cluster = await caller.find(f"{CLUSTERS}/{name}")
+    if cluster is None:
+        return "there is no such ManagedCluster"
+    waiting = [r for r in await _requests(caller, name) if _is_waiting(r)]
+    agents = {_common_name(request) for request in waiting}
+    if len(agents) > 1 and not all_agents:
+        return (
+            f"several agents ask in its name: {', '.join(sorted(agents))}; deny those that are not "
+            "it (kubectl certificate deny), or approve all with --all-agents"
+        )
+    for request in waiting:
+        await _approve(caller, request)
+        echo(f"{name}: approved {request['metadata']['name']} of {_common_name(request)}")
+    if (cluster.get("spec") or {}).get("hubAcceptsClient"):
+        echo(f"{name}: is accepted already")
+        return ""
+    body = {"spec": {"hubAcceptsClient": True}}
+    await caller.call("PATCH", f"{CLUSTERS}/{name}", body=body, media_type=MERGE)
+    echo(f"{name}: accepted")
+    return ""
+
+
+async def _requests(caller: Caller, cluster: str) -> list[Obj]:
+    return await caller.items(REQUESTS, labelSelector=f"{_LABEL}={cluster},!{_ADDON_LABEL}")
+
+
+def _is_waiting(request: Obj) -> bool:
+    """Whether an undecided request comes from a bootstrap identity."""
+    decided = {c["type"] for c in (request.get("status") or {}).get("conditions") or []}
+    requester = str(request["spec"].get("username") or "")
+    return not decided & {"Approved", "Denied"} and requester.startswith(_BOOTSTRAP)
+
+
+def _common_name(request: Obj) -> str:
+    try:
+        return parse_csr(base64.b64decode(request["spec"]["request"])).common_name
+    except (CsrError, ValueError):
+        return "nobody (the request cannot be read)"
+
+
+async def _approve(caller: Caller, request: Obj) -> None:
+    status = dict(request.get("status") or {})
+    approval = {
+        "type": "Approved",
+        "status": "True",
+        "reason": "HubletAccept",
+        "message": "This CSR was approved by hublet accept.",
+        "lastUpdateTime": format_time(datetime.now(UTC)),
+    }
+    status["conditions"] = [*(status.get("conditions") or []), approval]
+    path = f"{REQUESTS}/{request['metadata']['name']}/approval"
+    await caller.call("PUT", path, body={**request, "status": status})
+
+
+async def _detach(caller: Caller, name: str, force: bool, timeout_s: float) -> list[str]:
+    """Delete one cluster; return what still holds it when the time is over."""
+    path = f"{CLUSTERS}/{name}"
+    if await caller.find(path) is None:
+        return [f"{name}: there is no such ManagedCluster"]
+    if force:
+        mark = {"metadata": {"annotations": {FORCE: "true"}}}
+        await caller.call("PATCH", path, body=mark, media_type=MERGE)
+    await caller.call("DELETE", path)
+    left: Obj | None = None
+    for _ in range(max(int(timeout_s / _LOOK_EVERY_S), 1)):
+        left = await caller.find(path)
+        if left is None:
+            click.echo(f"{name}: detached")
+            if force:
+                await _tell_abandoned(caller, name)
+            return []
+        await asyncio.sleep(_LOOK_EVERY_S)
+    return [f"{name}: {_holding(left or {})}"]
+
+
+def _holding(cluster: Obj) -> str:
+    conditions = (cluster.get("status") or {}).get("conditions") or []
+    found = next((c for c in conditions if c["type"] == "Deleting"), None)
+    return str(found["message"]) if found else "is still being deleted"
+
+
+async def _tell_abandoned(caller: Caller, name: str) -> None:
+    """Print what the hub says that it has given up."""
+    selector = f"involvedObject.name={name},reason=ForcedDetach"
+    try:
+        events = await caller.items("/api/v1/namespaces/default/events", fieldSelector=selector)
+    except RefusedError:
+        return
+    for event in events:
+        click.echo(f"{name}: {event['message']}")

@@ -1,0 +1,76 @@
+"""What the commands for people have in common: which hub they ask, and how they end.
+
+Owns ``--kubeconfig`` with its places, and the exit codes (docs/errors.md).
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import NoReturn, ParamSpec, TypeVar
+
+import click
+
+from hub.http.client import ConnectionLost
+from tools.caller import Caller, RefusedError, calling
+from tools.kubeconfig import Kubeconfig, read_kubeconfig
+
+P = ParamSpec("P")
+T = TypeVar("T")
+EXIT_REFUSED, EXIT_CONFIG, EXIT_UNREACHABLE = 1, 2, 3
+VARIABLES = ("HUBLET_KUBECONFIG", "KUBECONFIG")
+DEFAULT = Path("hublet-data/admin.kubeconfig")
+
+
+def asks_a_hub(command: Callable[P, None]) -> Callable[P, None]:
+    """Add ``--kubeconfig``."""
+    return click.option(
+        "--kubeconfig",
+        type=click.Path(path_type=Path),
+        help=f"Which hub, and as whom.  [env var: {', '.join(VARIABLES)}; default: {DEFAULT}]",
+    )(command)
+
+
+def run(kubeconfig: Path | None, work: Callable[[Caller], Awaitable[T]]) -> T:
+    """Ask the hub of a kubeconfig, or end with what is wrong."""
+    identity = find_identity(kubeconfig)
+    try:
+        return asyncio.run(_work(identity, work))
+    except RefusedError as error:
+        end(EXIT_REFUSED, str(error))
+    except (ConnectionLost, TimeoutError, OSError) as error:
+        end(
+            EXIT_UNREACHABLE,
+            f"{identity.server} does not answer: {error or type(error).__name__}",
+            "see that the hub runs, and that this is its address",
+        )
+
+
+async def _work(identity: Kubeconfig, work: Callable[[Caller], Awaitable[T]]) -> T:
+    async with calling(identity) as caller:
+        return await work(caller)
+
+
+def find_identity(kubeconfig: Path | None) -> Kubeconfig:
+    """Read the kubeconfig that is meant: the flag's, a variable's, or the one a hub has written."""
+    named = [Path(os.environ[name]) for name in VARIABLES if os.environ.get(name)]
+    path = kubeconfig or next(iter(named), DEFAULT)
+    try:
+        return read_kubeconfig(path)
+    except OSError as error:
+        end(
+            EXIT_CONFIG,
+            f"kubeconfig {path} cannot be read: {error.strerror}",
+            f"name the hub's with --kubeconfig; hublet serve writes it as {DEFAULT}",
+        )
+    except ValueError as error:
+        end(EXIT_CONFIG, str(error))
+
+
+def end(code: int, message: str, hint: str = "") -> NoReturn:
+    """End with a message, and a hint where there is something to do."""
+    click.echo(f"error: {message}", err=True)
+    if hint:
+        click.echo(f"hint: {hint}", err=True)
+    sys.exit(code)

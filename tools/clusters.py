@@ -1,0 +1,94 @@
+"""``hublet clusters``: the fleet at a glance."""
+
+import asyncio
+import datetime as dt
+import json
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from hub.meta import Obj
+from hub.meta.timestamp import human_duration, parse_time
+from tools.asking import asks_a_hub, run
+from tools.caller import METADATA, Caller
+from tools.joining import CLUSTERS
+
+_WORKS = "/apis/work.open-cluster-management.io/v1/manifestworks"
+_ADDONS = "/apis/addon.open-cluster-management.io/v1alpha1/managedclusteraddons"
+_LEASES = "/apis/coordination.k8s.io/v1/leases"
+_LEASE = "managed-cluster-lease"
+_HEAD = ("NAME", "ACCEPTED", "JOINED", "AVAILABLE", "HEARD", "VERSION", "WORKS", "ADD-ONS")
+_KEYS = ("name", "accepted", "joined", "available", "heard", "version", "works", "addons")
+
+
+@click.command()
+@asks_a_hub
+@click.option("-l", "--selector", default="", help="Only clusters with these labels.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
+def clusters(*, kubeconfig: Path | None, selector: str, output: str) -> None:
+    """List the clusters: accepted, joined, available, when last heard of, works and add-ons."""
+    rows = run(kubeconfig, lambda caller: read(caller, selector))
+    if output == "json":
+        click.echo(json.dumps(rows, indent=2))
+        return
+    now = dt.datetime.now(dt.UTC)
+    for line in _lines([_cells(row, now) for row in rows]):
+        click.echo(line)
+    available = sum(row["available"] == "True" for row in rows)
+    click.echo(f"{len(rows)} clusters, {available} available")
+
+
+async def read(caller: Caller, selector: str = "") -> list[Obj]:
+    """Return one object a cluster, by name; times as RFC 3339, "" where nothing is known."""
+    chosen = {"labelSelector": selector} if selector else {}
+    found, leases, works, addons = await asyncio.gather(
+        caller.items(CLUSTERS, **chosen),
+        caller.items(_LEASES, fieldSelector=f"metadata.name={_LEASE}"),
+        caller.items(_WORKS, accept=METADATA),
+        caller.items(_ADDONS, accept=METADATA),
+    )
+    heard = {o["metadata"]["namespace"]: (o.get("spec") or {}).get("renewTime") for o in leases}
+    number_of_works, number_of_addons = _by_namespace(works), _by_namespace(addons)
+    rows: list[Obj] = []
+    for cluster in found:
+        name = cluster["metadata"]["name"]
+        status = {c["type"]: c["status"] for c in _conditions(cluster)}
+        facts = (
+            name,
+            bool((cluster.get("spec") or {}).get("hubAcceptsClient")),
+            status.get("ManagedClusterJoined", ""),
+            status.get("ManagedClusterConditionAvailable", ""),
+            # before an agent has joined, the Lease has the time of the hub that made it
+            (heard.get(name) or "") if status.get("ManagedClusterJoined") == "True" else "",
+            ((cluster.get("status") or {}).get("version") or {}).get("kubernetes", ""),
+            number_of_works[name],
+            number_of_addons[name],
+        )
+        rows.append(dict(zip(_KEYS, facts, strict=True)))
+    return rows
+
+
+def _conditions(cluster: Obj) -> list[Obj]:
+    found: list[Obj] = (cluster.get("status") or {}).get("conditions") or []
+    return found
+
+
+def _by_namespace(items: list[Obj]) -> Counter[str]:
+    return Counter(str(item["metadata"]["namespace"]) for item in items)
+
+
+def _cells(row: Obj, now: dt.datetime) -> tuple[str, ...]:
+    heard = str(row["heard"])
+    ago = f"{human_duration(int((now - parse_time(heard)).total_seconds()))} ago" if heard else ""
+    shown = {**row, "accepted": "yes" if row["accepted"] else "no", "heard": ago}
+    return tuple(str(shown[key]) or "-" for key in _KEYS)
+
+
+def _lines(rows: list[tuple[str, ...]]) -> list[str]:
+    table = [_HEAD, *rows]
+    widths = [max(len(row[column]) for row in table) for column in range(len(_HEAD))]
+    return [
+        "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]

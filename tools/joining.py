@@ -1,0 +1,208 @@
+"""``hublet get token`` and ``hublet join-command``: how a cluster comes to this hub.
+
+The shared bootstrap account registers any cluster. A bootstrap account of a cluster's own, which
+``join-command NAME`` makes, registers that one alone, also when the cluster is made anew.
+"""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import click
+import yaml
+
+from hub.auth.bootstrap_policy import BOOTSTRAP_ACCOUNT, BOOTSTRAP_NAMESPACE
+from hub.auth.kubeconfig import Access, Credential, render_kubeconfig
+from hub.meta import Obj
+from tools.asking import EXIT_REFUSED, asks_a_hub, end, run
+from tools.caller import MERGE, Caller
+from tools.simulate.cli import parse_duration
+
+CLUSTERS = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_ROLE = "open-cluster-management:bootstrap:"
+_WAIT_S, _LOOK_EVERY_S = 15.0, 0.1
+_LEAST_LIFETIME_S = 600
+_ACCEPTED = "HubAcceptedManagedCluster"
+
+
+def lifetime(text: str) -> float:
+    """Return the seconds of a token's life, given as Go writes a time span."""
+    try:
+        seconds = parse_duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    if seconds < _LEAST_LIFETIME_S:
+        raise click.BadParameter(f"{text} is less than the ten minutes that a token lives at least")
+    return seconds
+
+
+@click.group("get")
+def get() -> None:
+    """Get what clusters need to join."""
+
+
+@get.command("token")
+@asks_a_hub
+@click.option(
+    "--expiration",
+    type=lifetime,
+    metavar="DURATION",
+    default="1h",
+    show_default=True,
+    help="How long it is good.",
+)
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
+def get_token(*, kubeconfig: Path | None, expiration: float, output: str) -> None:
+    """Make a token of the shared bootstrap account, and say how to use it."""
+
+    async def make(caller: Caller) -> tuple[str, str]:
+        place = f"/api/v1/namespaces/{BOOTSTRAP_NAMESPACE}/serviceaccounts/{BOOTSTRAP_ACCOUNT}"
+        return await _make_token(caller, place, expiration), caller.identity.server
+
+    token, server = run(kubeconfig, make)
+    if output == "json":
+        click.echo(json.dumps({"hub-token": token, "hub-apiserver": server}))
+        return
+    click.echo(f"token={token}")
+    click.echo("on the cluster that joins, run:")
+    click.echo(f"  {_join(token, server, '<cluster_name>')}")
+
+
+@click.command("join-command")
+@click.argument("name")
+@asks_a_hub
+@click.option(
+    "--expiration",
+    type=lifetime,
+    metavar="DURATION",
+    default="24h",
+    show_default=True,
+    help="How long it is good.",
+)
+@click.option("--no-accept", is_flag=True, help="Leave it to somebody to accept the cluster.")
+@click.option("-o", "--output", type=click.Choice(["text", "helm", "kubeconfig"]), default="text")
+def join_command(
+    *, name: str, kubeconfig: Path | None, expiration: float, no_accept: bool, output: str
+) -> None:
+    """Make a bootstrap account of the cluster NAME's own, and print how it joins.
+
+    "text" is a call of clusteradm, "helm" are values for the chart of the klusterlet, "kubeconfig"
+    is the bootstrap kubeconfig alone.
+    """
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", name):
+        raise click.BadParameter(f"{name!r} must be a name as namespaces have", param_hint="NAME")
+
+    async def make(caller: Caller) -> tuple[str, Access]:
+        await _announce(caller, name, is_accepted=not no_accept)
+        place = await _ensure_account(caller, name)
+        token = await _make_token(caller, place, expiration)
+        identity = caller.identity
+        return token, Access(identity.server, identity.ca_pem.decode(), identity.cluster_name)
+
+    token, access = run(kubeconfig, make)
+    bootstrap = render_kubeconfig(access, Credential("bootstrap", token=token))
+    if output == "kubeconfig":
+        click.echo(bootstrap, nl=False)
+    elif output == "helm":
+        click.echo(_values(name, bootstrap), nl=False)
+    else:
+        click.echo(_join(token, access.server, name))
+
+
+def _join(token: str, server: str, name: str) -> str:
+    return (
+        f"clusteradm join --hub-token {token} --hub-apiserver {server} --wait --cluster-name {name}"
+    )
+
+
+def _values(name: str, bootstrap: str) -> str:
+    """Return values of OCM's klusterlet chart."""
+    values = {"klusterlet": {"clusterName": name}, "bootstrapHubKubeConfig": bootstrap}
+    return yaml.dump(values, sort_keys=False, default_flow_style=False, Dumper=_Literal)
+
+
+class _Literal(yaml.SafeDumper):
+    """Writes text of several lines as it stands."""
+
+
+def _literal(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+    )
+
+
+_Literal.add_representer(str, _literal)
+
+
+async def _make_token(caller: Caller, account: str, expiration_s: float) -> str:
+    asked = {"spec": {"expirationSeconds": int(expiration_s)}}
+    made = await caller.call("POST", f"{account}/token", body=asked)
+    return str(made["status"]["token"])
+
+
+async def _announce(caller: Caller, name: str, *, is_accepted: bool) -> None:
+    """Make the ManagedCluster, accept it, and wait until its namespace is there."""
+    await caller.ensure(CLUSTERS, {"metadata": {"name": name}})
+    if is_accepted:
+        await caller.call(
+            "PATCH",
+            f"{CLUSTERS}/{name}",
+            body={"spec": {"hubAcceptsClient": True}},
+            media_type=MERGE,
+        )
+    else:
+        await caller.ensure("/api/v1/namespaces", {"metadata": {"name": name}})
+        return
+    for _ in range(int(_WAIT_S / _LOOK_EVERY_S)):
+        found = await caller.call("GET", f"{CLUSTERS}/{name}")
+        conditions = (found.get("status") or {}).get("conditions") or []
+        if any((c["type"], c["status"]) == (_ACCEPTED, "True") for c in conditions):
+            return
+        await asyncio.sleep(_LOOK_EVERY_S)
+    end(EXIT_REFUSED, f"the hub has not prepared cluster {name} within {_WAIT_S:.0f} s")
+
+
+async def _ensure_account(caller: Caller, name: str) -> str:
+    """Make the cluster's own bootstrap account with its rights; return its path."""
+    account = f"{name}-bootstrap-sa"
+    accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
+    await caller.ensure(accounts, {"metadata": {"name": account}})
+    await caller.ensure(f"{RBAC}/clusterroles", _role(name))
+    await caller.ensure(f"{RBAC}/clusterrolebindings", _binding(name, account))
+    return f"{accounts}/{account}"
+
+
+def _role(cluster: str) -> Obj:
+    """Return what the agent of one cluster may do before it has a certificate."""
+    return {
+        "metadata": {"name": f"{_ROLE}{cluster}"},
+        "rules": [
+            _rule("certificates.k8s.io", "certificatesigningrequests", "create get list watch"),
+            _rule(
+                "cluster.open-cluster-management.io",
+                "managedclusters",
+                "get list watch update",
+                cluster,
+            ),
+            _rule("", "configmaps", "get", "cluster-info"),
+        ],
+    }
+
+
+def _rule(group: str, resource: str, verbs: str, name: str = "") -> Obj:
+    rule: Obj = {"apiGroups": [group], "resources": [resource], "verbs": verbs.split()}
+    return {**rule, "resourceNames": [name]} if name else rule
+
+
+def _binding(cluster: str, account: str) -> Obj:
+    return {
+        "metadata": {"name": f"{_ROLE}{cluster}"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": f"{_ROLE}{cluster}",
+        },
+        "subjects": [{"kind": "ServiceAccount", "namespace": cluster, "name": account}],
+    }
