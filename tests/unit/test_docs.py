@@ -10,7 +10,8 @@ import pytest
 from hub.http.metrics import CREDENTIALS
 from hub.http.tally import Cut, Handshake
 from tests.hubs import running_hub
-from tools import failures, hublet, restore
+from tools import asking, failures, hublet, restore
+from tools.joining import get
 from tools.simulate import cli as simulate
 from tools.store import store
 
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 ERRORS = (ROOT / "docs" / "errors.md").read_text()
 COMMANDS = {f"hublet {name}": command for name, command in hublet.main.commands.items()}
+COMMANDS["hublet get"] = get.commands["token"]
 COMMANDS["hublet store"] = store.commands["verify"]  # its commands have the same options
 SHARED = {"--help", "-h"}
 
@@ -141,6 +143,10 @@ def test_every_exit_code_of_the_commands_is_documented() -> None:
     told = {int(code) for code in re.findall(r"^\| (\d+) \|", serve, flags=re.MULTILINE)}
     codes = {value for name, value in vars(failures).items() if name.startswith("EXIT_")}
     assert told == codes
+    people = section(ERRORS, "Commands for the fleet")
+    told = {int(code) for code in re.findall(r"^\| (\d+) \|", people, flags=re.MULTILINE)}
+    codes = {value for name, value in vars(asking).items() if name.startswith("EXIT_")}
+    assert told == codes | {0}
     fleet = section(ERRORS, "hublet simulate and hublet demo")
     told = {int(code) for code in re.findall(r"^\| (\d+) \|", fleet, flags=re.MULTILINE)}
     codes = {value for name, value in vars(simulate).items() if name.startswith("EXIT_")}
