@@ -43,7 +43,8 @@ def options(command: click.Command) -> Iterator[click.Option]:
 
 
 def flags(command: click.Command) -> set[str]:
-    return {flag for option in options(command) for flag in (*option.opts, *option.secondary_opts)}
+    every = {flag for each in options(command) for flag in (*each.opts, *each.secondary_opts)}
+    return {flag for flag in every if flag.startswith("--")}
 
 
 def variables(command: click.Command) -> set[str]:
@@ -156,6 +157,7 @@ def test_every_exit_code_of_the_commands_is_documented() -> None:
 def test_every_environment_variable_of_the_manual_exists() -> None:
     commands = [*COMMANDS.values(), *restore.cli.commands.values()]
     known = set().union(*(variables(command) for command in commands))
+    known |= {name for name in asking.VARIABLES if name.startswith("HUBLET_")}
     source = (ROOT / "snapshot" / "remote" / "open.py").read_text()
     names = re.search(r"_S3_OPTIONS = \((.*?)\)", source)
     assert names is not None
