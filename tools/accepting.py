@@ -86,7 +86,7 @@ async def _accept(
     if cluster is None:
         return "there is no such ManagedCluster"
     waiting = [r for r in await _requests(caller, name) if _is_waiting(r)]
-    agents = {_common_name(request) for request in waiting}
+    agents = {common_name_of(request) for request in waiting}
     if len(agents) > 1 and not all_agents:
         return (
             f"several agents ask in its name: {', '.join(sorted(agents))}; deny those that are not "
@@ -94,7 +94,7 @@ async def _accept(
         )
     for request in waiting:
         await _approve(caller, request)
-        echo(f"{name}: approved {request['metadata']['name']} of {_common_name(request)}")
+        echo(f"{name}: approved {request['metadata']['name']} of {common_name_of(request)}")
     if (cluster.get("spec") or {}).get("hubAcceptsClient"):
         echo(f"{name}: is accepted already")
         return ""
@@ -115,7 +115,8 @@ def _is_waiting(request: Obj) -> bool:
     return not decided & {"Approved", "Denied"} and requester.startswith(_BOOTSTRAP)
 
 
-def _common_name(request: Obj) -> str:
+def common_name_of(request: Obj) -> str:
+    """Return whom a certificate request is for."""
     try:
         return parse_csr(base64.b64decode(request["spec"]["request"])).common_name
     except (CsrError, ValueError):

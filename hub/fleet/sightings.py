@@ -1,0 +1,103 @@
+"""What the agents of each cluster were last seen doing, for whoever asks why one is silent.
+
+In memory only, and bounded: a few facts a cluster, gone with the process. Nothing is decided by it.
+A request is a cluster's when its client certificate names an agent of that cluster.
+"""
+
+import datetime as dt
+from collections import deque
+from dataclasses import dataclass, field
+
+from hub.clock import Clock
+from hub.meta import Obj
+from hub.meta.timestamp import format_time
+
+_PREFIX = "system:open-cluster-management:"
+_REFUSALS = 5
+_MOST_CLUSTERS = 20_000
+_REFUSED = frozenset({401, 403, 413, 415, 422, 429})
+"""What an agent does not expect; conflicts and absences are its daily bread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request of an agent: ``GET leases``, its answer's code, and who says it was."""
+
+    what: str
+    code: int
+    at: dt.datetime
+    agent: str
+    user_agent: str
+    certificate_ends: dt.datetime | None
+
+    def as_obj(self) -> Obj:
+        """Return the wire form."""
+        ends = self.certificate_ends
+        return {
+            "request": self.what,
+            "code": self.code,
+            "time": format_time(self.at),
+            "agent": self.agent,
+            "userAgent": self.user_agent,
+            **({"certificateEnds": format_time(ends)} if ends else {}),
+        }
+
+
+@dataclass(slots=True)
+class _Cluster:
+    last: dict[str, Request] = field(default_factory=dict)
+    """By program, the first word of the User-Agent."""
+    refused: deque[Request] = field(default_factory=lambda: deque(maxlen=_REFUSALS))
+
+
+class Sightings:
+    """Notes requests. For the event loop's thread."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._clusters: dict[str, _Cluster] = {}
+        self._since = clock.now()
+
+    def note(
+        self,
+        user: str,
+        *,
+        what: str,
+        code: int,
+        user_agent: str,
+        certificate_ends_unix_s: float | None,
+    ) -> None:
+        """Note a request if it is an agent's."""
+        cluster, _, agent = user.removeprefix(_PREFIX).partition(":")
+        if not agent or not user.startswith(_PREFIX):
+            return
+        found = self._clusters.get(cluster)
+        if found is None:
+            if len(self._clusters) >= _MOST_CLUSTERS:
+                self._clusters.clear()
+            found = self._clusters[cluster] = _Cluster()
+        ends = certificate_ends_unix_s
+        request = Request(
+            what=what,
+            code=code,
+            at=self._clock.now(),
+            agent=agent,
+            user_agent=user_agent,
+            certificate_ends=None if ends is None else dt.datetime.fromtimestamp(ends, dt.UTC),
+        )
+        found.last[user_agent.partition("/")[0]] = request
+        if code in _REFUSED:
+            found.refused.append(request)
+
+    def of(self, cluster: str) -> Obj:
+        """Return what was seen of a cluster since the hub started.
+
+        ``last`` by program, ``refused`` the latest refusals, oldest first.
+        """
+        found = self._clusters.get(cluster) or _Cluster()
+        return {
+            "since": format_time(self._since),
+            "now": format_time(self._clock.now()),
+            "last": {program: request.as_obj() for program, request in found.last.items()},
+            "refused": [request.as_obj() for request in found.refused],
+        }

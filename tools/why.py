@@ -1,0 +1,215 @@
+"""``hublet why NAME``: why a cluster is not available, from everything the hub knows of it.
+
+Reads, and judges from the most certain cause to the least; what was looked at is printed too, so
+that a person can judge again.
+"""
+
+import asyncio
+import base64
+import binascii
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+import yaml
+
+from hub.meta import Obj
+from hub.meta.timestamp import human_duration, parse_time
+from tools.accepting import REQUESTS, common_name_of
+from tools.asking import EXIT_REFUSED, asks_a_hub, end, run
+from tools.caller import Caller
+from tools.joining import CLUSTERS
+
+AGENTS = "/hublet/v1/agents"
+_LEASE = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/managed-cluster-lease"
+_CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
+_LABEL = "open-cluster-management.io/cluster-name"
+_CLOCK = "ManagedClusterConditionClockSynced"
+_AVAILABLE = "ManagedClusterConditionAvailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the hub knows of one cluster."""
+
+    name: str
+    cluster: Obj | None
+    lease: Obj | None
+    requests: list[Obj]
+    seen: Obj
+    server: str
+    ca_sha256: str
+    context_cluster: str
+    now: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
+
+    def condition(self, type_: str) -> Obj:
+        """Return a condition of the cluster, {} when there is none."""
+        conditions = ((self.cluster or {}).get("status") or {}).get("conditions") or []
+        return next((c for c in conditions if c["type"] == type_), {})
+
+    @property
+    def last(self) -> Obj:
+        """Return the latest request of the cluster's agents, {} when none was seen."""
+        return max(self.seen["last"].values(), key=lambda each: str(each["time"]), default={})
+
+
+@click.command()
+@click.argument("name")
+@asks_a_hub
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
+def why(*, name: str, kubeconfig: Path | None, output: str) -> None:
+    """Say why the cluster NAME is not available, and what to do."""
+    facts = run(kubeconfig, lambda caller: read(caller, name))
+    causes = list(judge(facts))
+    if output == "json":
+        known = {"causes": causes, "seen": facts.seen, "compared": _compared(facts)}
+        click.echo(json.dumps({"cluster": name, **known}, indent=2))
+    else:
+        for line in [*causes, "", *_told(facts)]:
+            click.echo(line)
+    if facts.cluster is None:
+        end(EXIT_REFUSED, f"there is no ManagedCluster {name}")
+
+
+async def read(caller: Caller, name: str) -> Facts:
+    """Collect what there is to know."""
+    cluster, lease, seen, requests, info = await asyncio.gather(
+        caller.find(f"{CLUSTERS}/{name}"),
+        caller.find(_LEASE.format(name)),
+        caller.call("GET", f"{AGENTS}/{name}"),
+        caller.items(REQUESTS, labelSelector=f"{_LABEL}={name}"),
+        caller.find(_CLUSTER_INFO),
+    )
+    identity = caller.identity
+    return Facts(
+        name=name,
+        cluster=cluster,
+        lease=lease,
+        requests=requests,
+        seen=seen,
+        server=_server_of(info) or identity.server,
+        ca_sha256=_fingerprint(identity.ca_pem),
+        context_cluster=identity.cluster_name,
+    )
+
+
+def judge(facts: Facts) -> Iterator[str]:
+    """Yield the causes, the most certain first; one line when all is well."""
+    waiting = [r for r in facts.requests if not (r.get("status") or {}).get("conditions")]
+    refused = [r for r in facts.requests if _has(r, "Denied") or _has(r, "Failed")]
+    if facts.cluster is None:
+        yield "the hub does not know it: its agent has never registered, or it was deleted"
+    elif not (facts.cluster.get("spec") or {}).get("hubAcceptsClient"):
+        yield f"it is not accepted: hublet accept {facts.name}"
+    for request in waiting:
+        yield (
+            f"certificate request {request['metadata']['name']} of {common_name_of(request)} waits "
+            f"for a person since {_ago(facts, request['metadata']['creationTimestamp'])}: "
+            f"hublet accept {facts.name}"
+        )
+    for request in refused:
+        last = request["status"]["conditions"][-1]
+        yield (
+            f"certificate request {request['metadata']['name']} was refused: {last['type']}, "
+            f"{last.get('reason', '')} {last.get('message', '')}".rstrip()
+        )
+    if facts.cluster is not None:
+        yield from _of_a_known_one(facts)
+
+
+def _of_a_known_one(facts: Facts) -> Iterator[str]:
+    available, last = facts.condition(_AVAILABLE), facts.last
+    ends = last.get("certificateEnds")
+    if ends and parse_time(str(ends)) < facts.now:
+        yield (
+            f"its certificate has ended {_ago(facts, ends)} ago: the agent registers again by "
+            "itself, if its bootstrap token still lives"
+        )
+    if facts.condition(_CLOCK).get("status") == "False":
+        yield f"its clock is off by {_skew(facts)}: the agent reports no status until it is right"
+    if available.get("status") == "True":
+        yield "it is available"
+    elif available.get("status") == "False":
+        yield f"its agent reports: {available.get('message', '')}"
+    elif not last:
+        yield (
+            "nothing was heard of its agent since the hub started "
+            f"{_ago(facts, facts.seen['since'])} ago: see on the cluster that the klusterlet runs "
+            "and reaches the address below"
+        )
+    elif facts.seen["refused"] and facts.seen["refused"][-1] == last:
+        yield f"the hub refuses it: {last['request']} was answered with {last['code']}"
+    else:
+        yield f"its agent was last heard of {_ago(facts, last['time'])} ago: {last['request']}"
+
+
+def _told(facts: Facts) -> Iterator[str]:
+    """Yield what was looked at."""
+    lease = ((facts.lease or {}).get("spec") or {}).get("renewTime")
+    yield f"lease      {f'renewed {_ago(facts, lease)} ago' if lease else 'none'}"
+    available = facts.condition(_AVAILABLE)
+    since = available.get("lastTransitionTime")
+    state = available.get("status", "not reported yet")
+    yield f"available  {state}{f' for {_ago(facts, since)}' if since else ''}"
+    for program, request in sorted(facts.seen["last"].items()):
+        ends = request.get("certificateEnds")
+        until = f", certificate of {request['agent']} until {ends}" if ends else ""
+        yield (
+            f"last seen  {program}: {request['request']} {request['code']}, "
+            f"{_ago(facts, request['time'])} ago{until}"
+        )
+    for request in facts.seen["refused"]:
+        ago = _ago(facts, request["time"])
+        yield f"refused    {request['request']} {request['code']}, {ago} ago"
+    yield "an agent registers anew when its bootstrap kubeconfig differs from the one in use in:"
+    for key, value in _compared(facts).items():
+        yield f"  {key:<27} {value}"
+
+
+def _compared(facts: Facts) -> dict[str, str]:
+    """Return the five fields that an agent compares, as this hub has them."""
+    return {
+        "server": facts.server,
+        "proxy-url": "(none; as the agent's network has it)",
+        "certificate-authority": "(a path on the cluster; inline data is used)",
+        "certificate-authority-data": f"SHA-256 {facts.ca_sha256}",
+        "context's cluster": facts.context_cluster,
+    }
+
+
+def _has(request: Obj, type_: str) -> bool:
+    conditions = (request.get("status") or {}).get("conditions") or []
+    return any(c["type"] == type_ for c in conditions)
+
+
+def _ago(facts: Facts, time: object) -> str:
+    seconds = int((facts.now - parse_time(str(time))).total_seconds())
+    return human_duration(max(seconds, 0))
+
+
+def _skew(facts: Facts) -> str:
+    lease = ((facts.lease or {}).get("spec") or {}).get("renewTime")
+    last = facts.last.get("time")
+    if not lease or not last:
+        return "more than five lease durations"
+    return human_duration(int(abs((parse_time(lease) - parse_time(last)).total_seconds())))
+
+
+def _server_of(cluster_info: Obj | None) -> str:
+    text = ((cluster_info or {}).get("data") or {}).get("kubeconfig")
+    try:
+        return str(yaml.safe_load(text)["clusters"][0]["cluster"]["server"]) if text else ""
+    except (yaml.YAMLError, KeyError, IndexError, TypeError):
+        return ""
+
+
+def _fingerprint(ca_pem: bytes) -> str:
+    body = b"".join(line for line in ca_pem.splitlines() if not line.startswith(b"-----"))
+    try:
+        return hashlib.sha256(base64.b64decode(body)).hexdigest()
+    except binascii.Error:
+        return "unreadable"
