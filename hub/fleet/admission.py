@@ -150,6 +150,6 @@ class BindingAdmission:
 def install_admission(engine: Engine, authorizer: Authorizer) -> None:
     """Put the fleet's rules into the engine."""
     engine.admit(MANAGED_CLUSTER, ClusterAdmission(engine, authorizer))
-    engine.admit(MANAGED_CLUSTER_SET_BINDING, BindingAdmission(authorizer))
-    engine.admit(MANIFEST_WORK, WorkAdmission(authorizer))
-    engine.admit(MANIFEST_WORK_REPLICA_SET, admit_replica_set)
+    engine.review(MANAGED_CLUSTER_SET_BINDING, BindingAdmission(authorizer))
+    engine.review(MANIFEST_WORK, WorkAdmission(authorizer))
+    engine.review(MANIFEST_WORK_REPLICA_SET, admit_replica_set)

@@ -114,6 +114,7 @@ class Engine:
         self._sealed = frozenset(sealed)
         self.watches = WatchHub(catalog.by_id)
         self._admissions: dict[str, list[Admission]] = {}
+        self._reviews: dict[str, list[Admission]] = {}
         self._companions: dict[str, Companions] = {}
         self._namespaces = catalog.find("", "v1", "namespaces")
         self._label_indexes: dict[tuple[str, str], LabelIndex] = {}
@@ -125,8 +126,12 @@ class Engine:
         store.subscribe(self.watches.show)
 
     def admit(self, kind: Kind, admission: Admission) -> None:
-        """Run `admission` on every create and update of `kind`."""
+        """Run `admission` on every create and update of `kind`, before its schema is checked."""
         self._admissions.setdefault(kind.id, []).append(admission)
+
+    def review(self, kind: Kind, admission: Admission) -> None:
+        """Run `admission`, which changes nothing, once the schema has been checked."""
+        self._reviews.setdefault(kind.id, []).append(admission)
 
     def accompany(self, kind: Kind, companions: Companions) -> None:
         """Store what `companions` returns for each new object of `kind`, in the same commit."""
@@ -251,6 +256,8 @@ class Engine:
         for admission in self._admissions.get(kind.id, ()):
             admission(new, None, occasion)
         self._refuse(kind, new, kind.strategy.validate(new))
+        for admission in self._reviews.get(kind.id, ()):
+            admission(new, None, occasion)
         return new
 
     @staticmethod
@@ -457,6 +464,8 @@ class Engine:
             causes += checks.metadata_causes(kind, new)
         causes += kind.strategy.validate_change(new, old)
         self._refuse(kind, new, [*causes, *checks.finalizer_causes(new, old)])
+        for admission in self._reviews.get(kind.id, ()) if not subresource else ():
+            admission(new, old, occasion)
         return new
 
     async def _commit_update(

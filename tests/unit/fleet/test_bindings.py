@@ -54,6 +54,14 @@ async def test_a_binding_has_the_name_of_its_set(tmp_path: Path) -> None:
         assert refused.value.code == 400
 
 
+async def test_a_binding_is_checked_by_its_schema_first(tmp_path: Path) -> None:
+    async with an_engine(tmp_path, VirtualClock(), namespaces=("a",)) as engine:
+        install_admission(engine, Authorizer())
+        with pytest.raises(ApiError, match="should be at least 1 chars long") as refused:
+            await engine.create(MANAGED_CLUSTER_SET_BINDING, binding(wanted=""), namespace="a")
+        assert refused.value.code == 422
+
+
 async def bound(engine: Engine, bindings: Bindings) -> tuple[str, str]:
     await bindings.reconcile("a/prod")
     found = find_condition(engine.get(MANAGED_CLUSTER_SET_BINDING, "prod", "a"), BOUND) or {}
