@@ -51,6 +51,7 @@ from hub.fleet.registration import Registration
 from hub.fleet.requestpace import install_pace
 from hub.fleet.schema.table import SCHEMAS
 from hub.fleet.sets import Sets
+from hub.fleet.sightings import Sightings
 from hub.http.app import Api, Services
 from hub.http.auditing import Auditor, open_auditor
 from hub.http.health import Health
@@ -280,6 +281,7 @@ class _Hub:
             health=Health(live={"ping": lambda: ""}, ready=checks, metrics=metrics),
             auditor=auditor,
             metrics=metrics,
+            sightings=Sightings(clock),
             clock=clock,
             version=_version(),
             schema_of=self._schema_of,

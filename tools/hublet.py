@@ -26,6 +26,7 @@ from tools.logs import configure_logs
 from tools.settings import Effective, add_settings, resolve
 from tools.simulate.cli import simulate
 from tools.store import store
+from tools.why import why
 
 
 @click.group(context_settings={"show_default": True, "help_option_names": ["-h", "--help"]})
@@ -113,6 +114,7 @@ main.add_command(join_command)
 main.add_command(accept)
 main.add_command(detach)
 main.add_command(clusters)
+main.add_command(why)
 
 if __name__ == "__main__":
     main()

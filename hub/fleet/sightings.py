@@ -50,6 +50,11 @@ class _Cluster:
     refused: deque[Request] = field(default_factory=lambda: deque(maxlen=_REFUSALS))
 
 
+def is_agent(common_name: str) -> bool:
+    """Whether a name is that of a cluster's own agent: prefix, cluster, agent."""
+    return common_name.startswith(_PREFIX) and common_name.count(":") == 3
+
+
 class Sightings:
     """Notes requests. For the event loop's thread."""
 
@@ -69,7 +74,7 @@ class Sightings:
     ) -> None:
         """Note a request if it is an agent's."""
         cluster, _, agent = user.removeprefix(_PREFIX).partition(":")
-        if not agent or not user.startswith(_PREFIX):
+        if not is_agent(user):
             return
         found = self._clusters.get(cluster)
         if found is None:

@@ -19,6 +19,7 @@ from hub.auth.rbac import Authorizer
 from hub.auth.tokens import ServiceAccountTokens
 from hub.auth.user import User
 from hub.clock import Clock
+from hub.fleet.sightings import Sightings, is_agent
 from hub.http.api import Request, Responder
 from hub.http.auditing import Auditor
 from hub.http.coding import accepts_gzip
@@ -52,6 +53,9 @@ _log = structlog.get_logger("hub.http")
 MAX_BODY_BYTES = 3 * 1024 * 1024
 MAX_UNDER_WAY = 2000
 """Requests for resources at one time, watches left out; administrators are never turned away."""
+SIGHTINGS_PATH = "/hublet/v1/agents/"
+"""What was seen of the agents of a cluster; for whoever may ``get`` this path, as administrators may.
+"""
 _MASTERS = "system:masters"
 _NO_BOUND = nullcontext()
 _FOR_AN_HOUR = (("cache-control", "public, max-age=3600"),)  # what does not change while a hub runs
@@ -70,6 +74,7 @@ class Services:
     health: Health
     auditor: Auditor | None
     metrics: CollectorRegistry
+    sightings: Sightings
     clock: Clock
     version: Obj
     url: str
@@ -114,6 +119,22 @@ class Api:
             _log.exception("request_failed", audit_id=audit_id, target=request.target[:200])
             reply.fail(internal_error(f"{type(error).__name__}; see the hub's log for {audit_id}"))
         self._metrics.answered(reply.info, reply.status, clock.monotonic_s() - began_s)
+        if request.peer is not None and is_agent(request.peer.common_name):
+            self._sight(request, reply)
+
+    def _sight(self, request: Request, reply: Reply) -> None:
+        """Note what a cluster's agent asked, and what it was told."""
+        peer, info = request.peer, reply.info
+        if peer is None:
+            return
+        what = f"{info.verb} {info.resource or info.path}" if info else request.method
+        self._services.sightings.note(
+            peer.common_name,
+            what=what,
+            code=reply.status,
+            user_agent=request.headers.get("user-agent") or "",
+            certificate_ends_unix_s=peer.not_after_unix_s,
+        )
 
     async def _serve(self, request: Request, reply: Reply, entry: Entry | None) -> None:
         services = self._services
@@ -196,6 +217,9 @@ class Api:
         elif info.path == "/.well-known/openid-configuration":
             about = self._services.tokens.openid_configuration(self._services.url)
             reply.send(200, encode(about), extra=_FOR_AN_HOUR)
+        elif info.path.startswith(SIGHTINGS_PATH):
+            cluster = info.path.removeprefix(SIGHTINGS_PATH)
+            reply.document(200, self._services.sightings.of(cluster))
         elif not self._services.health.answer(info, reply):
             raise path_not_found()
 
