@@ -133,6 +133,11 @@ def _of_a_known_one(facts: Facts) -> Iterator[str]:
         yield f"its clock is off by {_skew(facts)}: the agent reports no status until it is right"
     if available.get("status") == "True":
         yield "it is available"
+    elif not available and not last and facts.lease is not None:
+        yield (
+            "no agent of it has come yet: see on the cluster that the klusterlet runs, with the "
+            f"bootstrap kubeconfig of: hublet join-command {facts.name}"
+        )
     elif available.get("status") == "False":
         yield f"its agent reports: {available.get('message', '')}"
     elif not last:

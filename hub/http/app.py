@@ -54,8 +54,7 @@ MAX_BODY_BYTES = 3 * 1024 * 1024
 MAX_UNDER_WAY = 2000
 """Requests for resources at one time, watches left out; administrators are never turned away."""
 SIGHTINGS_PATH = "/hublet/v1/agents/"
-"""What was seen of the agents of a cluster; for whoever may ``get`` this path, as administrators may.
-"""
+"""What was seen of the agents of a cluster; for whoever may ``get`` it, as administrators may."""
 _MASTERS = "system:masters"
 _NO_BOUND = nullcontext()
 _FOR_AN_HOUR = (("cache-control", "public, max-age=3600"),)  # what does not change while a hub runs

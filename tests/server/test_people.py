@@ -18,6 +18,7 @@ from tools.asking import EXIT_CONFIG, EXIT_REFUSED, EXIT_UNREACHABLE
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ROOT = Path(__file__).parents[2]
 WORKS = "/apis/work.open-cluster-management.io/v1/namespaces/{}/manifestworks"
+AGENTS = "/hublet/v1/agents/"
 HELD = {
     "metadata": {"name": "w", "finalizers": ["example.com/held"]},
     "spec": {
@@ -235,6 +236,33 @@ async def test_a_cluster_is_detached_and_what_holds_it_is_told(hub: InProcess, n
         f"{name}: Given up without their agent, so what they applied stays: manifestworks/w",
     ]
     assert (await hub.admin.call("GET", f"{CLUSTERS}/{name}")).status == 404
+
+
+async def test_why_tells_what_the_hub_has_seen(hub: InProcess, name: str) -> None:
+    api = await token_of(hub, name)
+    agent = await certified(hub, api, Wish(name))
+    await api.close()
+    try:
+        assert (await agent.call("GET", "/api/v1/secrets")).status == 403
+        assert (await agent.call("GET", f"{CLUSTERS}/{name}")).status == 200
+        refused = await agent.call("GET", f"/hublet/v1/agents/{name}")
+        assert refused.status == 403, "an agent learns nothing of others"
+    finally:
+        await agent.close()
+    told = json.loads((await run(hub, "why", name, "-o", "json")).stdout)
+    (last,) = told["seen"]["last"].values()
+    assert (last["request"], last["code"], last["agent"]) == ("get " + AGENTS + name, 403, "a1")
+    assert [each["request"] for each in told["seen"]["refused"]] == [
+        "list secrets",
+        f"get {AGENTS}{name}",
+    ]
+    assert told["compared"]["server"] == hub.url
+    text = (await run(hub, "why", name)).stdout
+    assert text.startswith("the hub refuses it: get /hublet/v1/agents/")
+    assert "certificate of a1 until 20" in text
+    unknown = await run(hub, "why", "nobody")
+    assert unknown.exit_code == EXIT_REFUSED
+    assert unknown.stdout.startswith("the hub does not know it")
 
 
 async def test_a_hub_that_is_not_there_is_told(hub: InProcess, tmp_path: Path) -> None:
