@@ -15,6 +15,7 @@ from tools.kubeconfig import Kubeconfig, read_kubeconfig
 from tools.simulate.context import Context
 from tools.simulate.fleet import Fleet, Plan
 from tools.simulate.identity import IdentityStore
+from tools.simulate.progress import Progress
 from tools.simulate.report import Outcome
 from tools.simulate.session import Route
 from tools.simulate.tally import Tally
@@ -36,6 +37,7 @@ async def simulate(
     *,
     prefix: str = "sim-",
     works: int = 1,
+    addons: int = 0,
     join_s: float = 60.0,
     identities: IdentityStore | None = None,
 ) -> Run:
@@ -47,6 +49,7 @@ async def simulate(
         join_timeout_s=join_s,
         concurrency=3,
         name_prefix=prefix,
+        addons=addons,
     )
     poller, said, tally = Poller(), list[str](), Tally()
     began_s = time.monotonic()
@@ -58,8 +61,10 @@ async def simulate(
             rng=random.Random(7),
             clock=SystemClock(),
             identities=identities or IdentityStore(None),
+            authority=admin.cert_pem,
         )
-        fleet = Fleet(plan, context, admin, stop=asyncio.Event(), echo=said.append)
+        progress = Progress(lambda text: said.append(text.removesuffix("\n")))
+        fleet = Fleet(plan, context, admin, stop=asyncio.Event(), progress=progress)
         outcome = await fleet.run()
     finally:
         poller.close()

@@ -1,14 +1,14 @@
 """The administrator: lets the simulated clusters in and gives them their works, over the wire.
 
-Owns the admin's connection: the bootstrap token, approving CSRs, accepting clusters, creating
-ManifestWorks, and a watch over all ManagedClusters that notices any which stops being available.
-What an earlier run has done (`IdentityStore.works`) is not done again.
+Owns the admin's connection: the bootstrap token, approving CSRs, accepting clusters, what they get
+(`Provision`), and a watch over all ManagedClusters that notices any which stops being available.
+What an earlier run has done (`IdentityStore.made`) is not done again.
 """
 
 import asyncio
 import datetime as dt
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from hub.auth.bootstrap_token import NAMESPACE, SECRET_PREFIX, new_bootstrap_token
@@ -16,17 +16,17 @@ from hub.meta import Obj
 from tools.simulate.clusterbody import ACCEPTED, AVAILABLE, SIGNER
 from tools.simulate.condition import condition, find_condition, is_true
 from tools.simulate.context import Context
+from tools.simulate.provision import Provision
 from tools.simulate.reflector import Reflector
-from tools.simulate.resource import CLUSTER_NAME_LABEL, CLUSTERS, CSRS, SECRETS, WORKS, Selection
+from tools.simulate.registration import DEFAULT_LEASE_S, available_features
+from tools.simulate.resource import CLUSTER_NAME_LABEL, CLUSTERS, CSRS, SECRETS, Selection
 from tools.simulate.session import Place, RefusedError, Session
 from tools.simulate.upkeep import Upkeep
-from tools.simulate.workbody import new_work
 
 USER_AGENT = "hublet-simulate/v0.1.0"
 CONCURRENCY = 32
 TOKEN_LIFETIME = dt.timedelta(hours=2)
 _PAGE = 500
-_EXISTS = frozenset({409})
 _GONE = frozenset({404})
 
 
@@ -34,15 +34,23 @@ class Administrator:
     """The person with the admin kubeconfig; `run` until cancelled."""
 
     def __init__(
-        self, context: Context, tls: ssl.SSLContext, *, clusters: Sequence[str], works: int
+        self,
+        context: Context,
+        tls: ssl.SSLContext,
+        *,
+        clusters: Sequence[str],
+        works: int,
+        addons: int = 0,
+        lease_s: int = DEFAULT_LEASE_S,
     ) -> None:
         self.lapses: dict[str, str] = {}
         """Clusters seen not available after `guard` was called, and what was seen."""
         self._context, self._wanted = context, frozenset(clusters)
-        self._works = works
+        self._lease_s = lease_s
         self._session = Session(context.route, tls, tally=context.tally, agent=USER_AGENT)
         self._session.is_early = False  # an administrator is never refused
         self._session.is_admin = True
+        self.provision = Provision(context, self._session, works=works, addons=addons)
         self._is_guarding = False
         self._token_id = ""
         self._limit = asyncio.Semaphore(CONCURRENCY)
@@ -102,17 +110,18 @@ class Administrator:
         for name in self._wanted:
             self._check(name)
 
-    async def list_unavailable(self) -> list[str]:
-        """Ask the hub, in pages, which of the clusters are not available now."""
-        found = await self._list_wanted()
+    def list_unavailable(self, found: Mapping[str, Obj]) -> list[str]:
+        """Return which of the clusters are not available in `found`."""
         available = {name for name, cluster in found.items() if is_true(cluster, AVAILABLE)}
         return sorted(self._wanted - available)
 
-    async def list_names(self) -> set[str]:
-        """Ask the hub, in pages, which of the clusters there are."""
-        return set(await self._list_wanted())
+    def list_unlabelled(self, found: Mapping[str, Obj]) -> list[str]:
+        """Return which of the clusters in `found` lack the label of one of their add-ons."""
+        addons = frozenset(self.provision.addons)
+        return sorted(n for n, cluster in found.items() if addons - available_features(cluster))
 
-    async def _list_wanted(self) -> dict[str, Obj]:
+    async def list_clusters(self) -> dict[str, Obj]:
+        """Ask the hub, in pages, for the clusters that there are."""
         found: dict[str, Obj] = {}
         token = ""
         while True:
@@ -142,27 +151,16 @@ class Administrator:
             self.lapses.setdefault(name, f"{seen.get('status')} {seen.get('reason')}")
 
     async def _admit(self, cluster: Obj) -> bool:
-        """Accept the cluster, then create its works once the hub has made its namespace."""
-        name = cluster["metadata"]["name"]
-        if not cluster["spec"].get("hubAcceptsClient"):
-            patch = {"spec": {"hubAcceptsClient": True}}
+        """Accept the cluster, then provide for it once the hub has made its namespace."""
+        name, spec = cluster["metadata"]["name"], cluster["spec"]
+        lease_s = spec.get("leaseDurationSeconds") or DEFAULT_LEASE_S
+        if not spec.get("hubAcceptsClient") or lease_s != self._lease_s:
+            patch = {"spec": {"hubAcceptsClient": True, "leaseDurationSeconds": self._lease_s}}
             await self._session.patch(Place(CLUSTERS, name=name), patch)
             return True
-        made = self._context.identities.works(name)
-        if not is_true(cluster, ACCEPTED) or made >= self._works:
-            return False
-        for number in range(made, self._works):
-            await self._create_work(name, number)
-        self._context.identities.note_works(name, self._works)
+        if is_true(cluster, ACCEPTED) and self.provision.is_missing(name):
+            await self.provision.provide(name)
         return False
-
-    async def _create_work(self, cluster: str, number: int) -> None:
-        work = new_work(cluster, number)
-        try:
-            await self._session.create(Place(WORKS, namespace=cluster), work, expected=_EXISTS)
-        except RefusedError as error:
-            if error.status != 409:  # 409: an earlier run got this far and no further
-                raise
 
     # -- certificate requests
 

@@ -52,6 +52,7 @@ class Bootstrap:
         finally:
             await self._session.close()
         identity = self._request.signed(self._cluster, certificate)
+        self._context.check_certificate(certificate, identity.key_pem, identity.subject)
         self._context.identities.save(identity)
         self._context.tally.certificates_issued += 1
         return identity

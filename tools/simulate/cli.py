@@ -23,6 +23,7 @@ from tools.simulate.context import Context
 from tools.simulate.files import check_file, replace_file
 from tools.simulate.fleet import Fleet, Plan
 from tools.simulate.identity import IdentityStore
+from tools.simulate.progress import progress_on
 from tools.simulate.report import Outcome, render_report, render_summary
 from tools.simulate.session import Route
 from tools.simulate.tally import Tally
@@ -77,6 +78,20 @@ class _Job:
     help="How long all must stay available.",
 )
 @click.option("--works", type=click.IntRange(min=0), default=5, help="ManifestWorks a cluster.")
+@click.option("--addons", type=click.IntRange(min=0), default=0, help="Add-ons a cluster.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=1, max=60),
+    default=1,
+    help="By how much leases are shorter: 60 s divided by this, in whole seconds.",
+)
+@click.option(
+    "--probes",
+    type=click.FloatRange(min=0),
+    default=1,
+    metavar="RATE",
+    help="Works a second that come and go while all must stay available.",
+)
 @click.option(
     "--report", type=click.Path(path_type=Path, dir_okay=False), default=None, help="JSON report."
 )
@@ -99,6 +114,9 @@ def simulate(
     state_dir: Path | None,
     duration: float,
     works: int,
+    addons: int,
+    speed: float,
+    probes: float,
     report: Path | None,
     name_prefix: str,
     concurrency: int,
@@ -117,6 +135,9 @@ def simulate(
         join_timeout_s=join_timeout,
         concurrency=concurrency,
         name_prefix=name_prefix,
+        addons=addons,
+        speed=speed,
+        probes=probes,
     )
     if faults := label_name_errors(plan.names[-1]):
         _refuse(f"--name-prefix {name_prefix!r} makes names like {plan.names[-1]}: {faults[0]}")
@@ -153,15 +174,12 @@ async def _run(job: _Job) -> Outcome:
             rng=random.Random(),  # noqa: S311 - jitter and names, no secrets
             clock=SystemClock(),
             identities=job.identities,
+            authority=job.admin.cert_pem,
         )
-        return await Fleet(job.plan, context, job.admin, stop=stop, echo=_echo).run()
+        progress = progress_on(sys.stdout)
+        return await Fleet(job.plan, context, job.admin, stop=stop, progress=progress).run()
     finally:
         poller.close()
-
-
-def _echo(line: str) -> None:
-    click.echo(line)
-    sys.stdout.flush()
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ AVAILABLE = "ManagedClusterConditionAvailable"
 CLOCK_SYNCED = "ManagedClusterConditionClockSynced"
 
 _CONTROLLER = "klusterlet-agent"
-_USAGES = ["digital signature", "key encipherment", "client auth"]
+USAGES = ["digital signature", "key encipherment", "client auth"]
 _VERSION = {"kubernetes": "v1.33.4"}
 _CAPACITY = {"cpu": "48", "memory": "188742Mi", "pods": "750"}
 _ALLOCATABLE = {"cpu": "45500m", "memory": "179218Mi", "pods": "750"}
@@ -45,7 +45,7 @@ def new_csr(cluster: str, request: KeyRequest) -> Obj:
         "spec": {
             "request": base64.b64encode(request.request_pem.encode()).decode(),
             "signerName": SIGNER,
-            "usages": list(_USAGES),
+            "usages": list(USAGES),
         },
     }
 

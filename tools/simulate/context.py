@@ -2,13 +2,18 @@
 
 import random
 import ssl
+import time
 from dataclasses import dataclass, field
+
+from cryptography import x509
 
 from hub.clock import Clock
 from hub.http.tls import client_context
+from tools.simulate.certificate import certificate_faults
 from tools.simulate.identity import Identity, IdentityStore
 from tools.simulate.session import Route, Session
 from tools.simulate.tally import Tally
+from tools.simulate.writes import Writes
 
 REGISTRATION_AGENT = "registration/v0.0.0 (linux/amd64) kubernetes/$Format"
 WORK_AGENT = "work/v0.0.0 (linux/amd64) kubernetes/$Format"
@@ -26,6 +31,24 @@ class Context:
     rng: random.Random
     clock: Clock
     identities: IdentityStore
+    authority: bytes = b""
+    """PEM: the CA of client certificates, or a certificate that it has signed."""
+    _writes: dict[str, Writes] = field(default_factory=dict)
+
+    def writes(self, cluster: str) -> Writes:
+        """Return the writes to the works of `cluster`: its agent's and its administrator's."""
+        if cluster not in self._writes:
+            self._writes[cluster] = Writes(time.monotonic, self.tally.deliveries_s.append)
+        return self._writes[cluster]
+
+    def check_certificate(self, cert_pem: str, key_pem: str, subject: x509.Name) -> None:
+        """Count what is wrong with a certificate that the hub has signed."""
+        authority = self.ca_pem + b"\n" + self.authority
+        for fault in certificate_faults(
+            cert_pem, key_pem, subject=subject, authority=authority, now=self.clock.now()
+        ):
+            text = f"the certificate of {subject.rfc4514_string()}: {fault}"
+            self.tally.protocol_error(text, kind="client certificate")
 
     def session(self, agent: str, *, token: str) -> Session:
         """Return a session that speaks with a bearer token."""

@@ -5,6 +5,7 @@ identity is there whole or not at all. Losing the directory means new CSRs.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -23,13 +24,24 @@ FLEET_GROUP = "system:open-cluster-management:managed-clusters"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What an agent keeps after its CSR was signed; `works` is how many its administrator made."""
+    """What an agent keeps after its CSR was signed.
+
+    `works` and `addons` are how many its administrator made, `holds` the works on which the agent
+    has put its finalizer: the hub cannot lose those without its help.
+    """
 
     cluster: str
     agent: str
     cert_pem: str
     key_pem: str = field(repr=False)
     works: int = 0
+    addons: int = 0
+    holds: tuple[str, ...] = ()
+
+    @property
+    def subject(self) -> x509.Name:
+        """Return the subject of its certificate."""
+        return agent_subject(self.cluster, self.agent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +59,16 @@ class KeyRequest:
 
 def new_request(cluster: str, agent: str) -> KeyRequest:
     """Return an EC P-256 key and a request for the subject OCM's agents use."""
+    return make_request(agent_subject(cluster, agent), agent)
+
+
+def make_request(subject: x509.Name, agent: str, *, hosts: Sequence[str] = ()) -> KeyRequest:
+    """Return an EC P-256 key and a request for `subject`, with DNS names when `hosts` are given."""
     key = ec.generate_private_key(ec.SECP256R1())
-    builder = x509.CertificateSigningRequestBuilder().subject_name(_subject(cluster, agent))
+    builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    if hosts:
+        names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
+        builder = builder.add_extension(names, critical=False)
     request = builder.sign(key, hashes.SHA256())
     key_pem = key.private_bytes(
         serialization.Encoding.PEM,
@@ -59,8 +79,11 @@ def new_request(cluster: str, agent: str) -> KeyRequest:
     return KeyRequest(agent, key_pem.decode(), request_pem.decode())
 
 
-def _subject(cluster: str, agent: str) -> x509.Name:
-    """Go's crypto/x509 puts all organisations into one RDN, so the hub must read that form."""
+def agent_subject(cluster: str, agent: str) -> x509.Name:
+    """Return the subject of an agent's certificate.
+
+    Go's crypto/x509 puts all organisations into one RDN, so the hub must read that form.
+    """
     groups = [
         x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)
         for group in (f"{USER_PREFIX}{cluster}", FLEET_GROUP)
@@ -80,7 +103,7 @@ class IdentityStore:
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
         self._known: dict[str, Identity] = {}
-        self._works: dict[str, int] = {}
+        self._made: dict[str, tuple[int, int]] = {}
         if directory is not None:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             check_directory(directory)
@@ -95,27 +118,46 @@ class IdentityStore:
 
     def save(self, identity: Identity) -> None:
         """Keep `identity`; it is on disk, whole, when this returns."""
-        identity = replace(identity, works=max(identity.works, self.works(identity.cluster)))
+        works, addons = self.made(identity.cluster)
+        identity = replace(
+            identity, works=max(identity.works, works), addons=max(identity.addons, addons)
+        )
         self._known[identity.cluster] = identity
         if self._directory is not None:
             path = self._directory / f"{identity.cluster}.json"
             replace_file(path, json.encode(dataclasses.asdict(identity)), mode=0o600)
 
-    def works(self, cluster: str) -> int:
-        """Return how many ManifestWorks were made for `cluster`, in this run or before."""
+    def made(self, cluster: str) -> tuple[int, int]:
+        """Return how many works and add-ons were made for `cluster`, in this run or before."""
         identity = self._known.get(cluster)
-        return max(identity.works if identity else 0, self._works.get(cluster, 0))
+        works, addons = self._made.get(cluster, (0, 0))
+        if identity is None:
+            return works, addons
+        return max(identity.works, works), max(identity.addons, addons)
 
-    def note_works(self, cluster: str, works: int) -> None:
-        """Remember that `works` ManifestWorks exist; the certificate may still be to come."""
-        self._works[cluster] = works
+    def note_made(self, cluster: str, *, works: int, addons: int) -> None:
+        """Remember what exists; the certificate may still be to come."""
+        self._made[cluster] = works, addons
         identity = self.find(cluster)
-        if identity is not None and identity.works < works:
+        if identity is not None and (identity.works < works or identity.addons < addons):
             self.save(identity)
+
+    def note_holds(self, cluster: str, names: frozenset[str]) -> None:
+        """Remember which works the agent holds, and would evict if a list left them out."""
+        identity = self.find(cluster)
+        if identity is not None and frozenset(identity.holds) != names:
+            self.save(replace(identity, holds=tuple(sorted(names))))
+
+    def note_dropped(self, cluster: str, name: str) -> None:
+        """Forget a work that the agent is about to let go."""
+        identity = self.find(cluster)
+        if identity is not None and name in identity.holds:
+            self.note_holds(cluster, frozenset(identity.holds) - {name})
 
 
 def _parse(path: Path) -> Identity:
     try:
-        return Identity(**json.decode(path.read_bytes()))
+        fields = json.decode(path.read_bytes())
+        return Identity(**{**fields, "holds": tuple(fields.get("holds", ()))})
     except (TypeError, ApiError) as error:
         raise ValueError(f"{path} is not an identity of the simulator; remove it") from error

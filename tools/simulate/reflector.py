@@ -12,6 +12,7 @@ from collections.abc import Callable
 from hub.meta import Obj
 from tools.simulate.backoff import Backoff
 from tools.simulate.frame import LineFrames, MalformedError, WatchEvent
+from tools.simulate.outage import Outage
 from tools.simulate.resource import Selection
 from tools.simulate.session import HubAwayError, RefusedError, Session
 from tools.simulate.watchstate import End, Phase, WatchState
@@ -27,13 +28,22 @@ class Reflector:
     """One informer: a watch that never stays closed, and the objects it has shown."""
 
     def __init__(
-        self, session: Session, selection: Selection, *, on_change: OnChange, rng: random.Random
+        self,
+        session: Session,
+        selection: Selection,
+        *,
+        on_change: OnChange,
+        rng: random.Random,
+        state: WatchState | None = None,
+        outage: Outage | None = None,
     ) -> None:
         self._session, self._selection, self._rng = session, selection, rng
-        self._on_change = on_change
-        self._state = WatchState()
+        self._on_change, self._outage = on_change, outage
+        self._state = state or WatchState()
         self._backoff = Backoff(rng)
         self._has_opened = False
+        self.is_open = False
+        """Whether the hub has answered the last request for a watch, and that has not ended."""
 
     @property
     def objects(self) -> dict[str, Obj]:
@@ -51,7 +61,9 @@ class Reflector:
         while True:
             started_s = time.monotonic()
             end = await self._follow()
-            now_s = time.monotonic()
+            self.is_open, now_s = False, time.monotonic()
+            if end is End.AWAY and self._has_opened and self._outage is not None:
+                self._outage.lost(self, now_s)
             if end is End.EXPIRED:
                 tally.watches_expired += 1
             if self._state.ended(end, lasted_s=now_s - started_s):
@@ -68,11 +80,12 @@ class Reflector:
         except RefusedError:
             return End.REFUSED  # the session has judged it
         except MalformedError as error:
-            self._session.tally.protocol_error(f"watch {self._label}: {error}")
+            self._session.tally.protocol_error(f"watch {self._label}: {error}", kind="malformed")
             return End.REFUSED
         except TimeoutError:
             self._session.tally.protocol_error(
-                f"watch {self._label}: still open {GRACE_S:.0f} s after its timeoutSeconds"
+                f"watch {self._label}: still open {GRACE_S:.0f} s after its timeoutSeconds",
+                kind="watch overdue",
             )
             return End.AWAY
 
@@ -97,18 +110,26 @@ class Reflector:
     def _count_opening(self) -> None:
         self._session.tally.watches_opened += 1
         self._session.tally.watch_restarts += self._has_opened
-        self._has_opened = True
+        self._has_opened = self.is_open = True
+        if self._outage is not None:
+            self._outage.opened(self, time.monotonic())
 
     def _take(self, event: WatchEvent) -> None:
         self._session.tally.watch_events[event.type] += 1
-        for name in self._state.apply(event):
+        changed = self._state.apply(event)
+        if self._state.faults:
+            self._session.tally.lied(f"watch {self._label}", self._state.faults)
+            self._state.faults.clear()
+        for name in changed:
             self._on_change(name)
 
     def _failed(self, status: Obj) -> End:
         """Judge an ERROR event."""
         if status.get("code") == 410:
             return End.EXPIRED
-        self._session.tally.protocol_error(f"watch {self._label}: ERROR event {status}")
+        self._session.tally.protocol_error(
+            f"watch {self._label}: ERROR event {status}", kind=f"watch error {status.get('code')}"
+        )
         return End.REFUSED
 
     @property

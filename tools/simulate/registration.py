@@ -1,4 +1,4 @@
-"""The registration agent with its certificate: three watches, the cluster's status, its lease.
+"""The registration agent with its certificate: three watches, the cluster's status, lease, add-ons.
 
 One connection. While the hub has not accepted the cluster all is refused, and the reflectors come
 back with growing pauses. Certificates live a year, so renewal does not occur within a run.
@@ -6,8 +6,12 @@ back with growing pauses. Certificates live a year, so renewal does not occur wi
 
 import asyncio
 import ssl
+import time
+from collections.abc import Callable
 
 from hub.meta import Obj
+from tools.simulate.addon import AddOns
+from tools.simulate.addonbody import FEATURE
 from tools.simulate.clusterbody import (
     ACCEPTED,
     AVAILABLE,
@@ -21,6 +25,7 @@ from tools.simulate.clusterbody import (
 from tools.simulate.condition import find_condition, is_true
 from tools.simulate.context import REGISTRATION_AGENT, Context
 from tools.simulate.frame import MalformedError
+from tools.simulate.outage import Outage
 from tools.simulate.reflector import Reflector
 from tools.simulate.resource import (
     ADDONS,
@@ -41,20 +46,27 @@ JITTER = 0.25
 class RegistrationAgent:
     """One cluster's registration agent; `run` until cancelled."""
 
-    def __init__(self, context: Context, cluster: str, tls: ssl.SSLContext) -> None:
-        self._context, self._cluster = context, cluster
+    def __init__(
+        self, context: Context, cluster: str, tls: ssl.SSLContext, *, outage: Outage
+    ) -> None:
+        self._context, self._cluster, self._outage = context, cluster, outage
         self.session = Session(context.route, tls, tally=context.tally, agent=REGISTRATION_AGENT)
         self.has_renewed_lease = False
         """Whether the lease was renewed in this run."""
-        self._accepted = asyncio.Event()
+        self.available_at_s: float | None = None
+        """Monotonic time at which the hub first showed the cluster as available."""
+        self._accepted, self._hurry = asyncio.Event(), asyncio.Event()
         self._upkeep: Upkeep | None = None
         label = f"{CLUSTER_NAME_LABEL}={cluster}"
         self._clusters = self._reflector(
-            Selection(CLUSTERS, field_selector=f"metadata.name={cluster}")
+            Selection(CLUSTERS, field_selector=f"metadata.name={cluster}"), self._on_change
         )
-        self._others = (
-            self._reflector(Selection(ADDONS, namespace=cluster)),
-            self._reflector(Selection(CSRS, label_selector=label)),
+        self._csrs = self._reflector(Selection(CSRS, label_selector=label), self._on_csr)
+        self.addons = AddOns(
+            context, self.session, cluster, objects=lambda: self._addon_watch.objects
+        )
+        self._addon_watch = self._reflector(
+            Selection(ADDONS, namespace=cluster), self.addons.on_change
         )
 
     @property
@@ -72,7 +84,17 @@ class RegistrationAgent:
     @property
     def is_synced(self) -> bool:
         """Whether every watch has brought its initial events."""
-        return self._clusters.is_synced and all(r.is_synced for r in self._others)
+        return all(watch.is_synced for watch in self._watches)
+
+    @property
+    def features(self) -> frozenset[str]:
+        """Which add-ons the hub's labels on the cluster call available."""
+        cluster = self._cluster_now()
+        return available_features(cluster) if cluster else frozenset()
+
+    @property
+    def _watches(self) -> tuple[Reflector, ...]:
+        return self._clusters, self._addon_watch, self._csrs
 
     async def run(self) -> None:
         """Watch, report and renew."""
@@ -81,7 +103,8 @@ class RegistrationAgent:
                 self._upkeep = Upkeep(
                     group, lambda: self._clusters.objects, self._report, rng=self._context.rng
                 )
-                for reflector in (self._clusters, *self._others):
+                self.addons.start(group)
+                for reflector in self._watches:
                     group.create_task(reflector.run())
                 group.create_task(self._keep_lease())
         finally:
@@ -91,8 +114,11 @@ class RegistrationAgent:
 
     def _on_change(self, name: str) -> None:
         cluster = self._clusters.objects.get(name)
+        if self.available_at_s is None and cluster is not None and self.is_available:
+            self.available_at_s = time.monotonic()
         if cluster is not None and is_true(cluster, ACCEPTED):
             self._accepted.set()
+            self._hurry.set()
             if self._upkeep is not None:
                 self._upkeep.wake(name)
         else:
@@ -131,11 +157,20 @@ class RegistrationAgent:
             period_s = float(self._lease_s())
             if not is_renewed and not self.has_renewed_lease:
                 await asyncio.sleep(1.0 + rng.random())  # the hub may still be making the Lease
-            elif is_first:
-                is_first = False
-                await asyncio.sleep(period_s * rng.uniform(0.25, 1.0))
-            else:
-                await asyncio.sleep(period_s * (1.0 + JITTER * rng.random()))
+                continue
+            pause_s = period_s * (rng.uniform(0.25, 1.0) if is_first else 1 + JITTER * rng.random())
+            is_first = await self._has_new_period(pause_s, period_s)
+
+    async def _has_new_period(self, pause_s: float, period_s: float) -> bool:
+        """Wait out `pause_s`, or until the cluster's spec asks for another period."""
+        try:
+            async with asyncio.timeout(pause_s):
+                while float(self._lease_s()) == period_s:
+                    self._hurry.clear()
+                    await self._hurry.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _renew_lease(self) -> bool:
         place = Place(LEASES, namespace=self._cluster, name=LEASE_NAME)
@@ -156,15 +191,26 @@ class RegistrationAgent:
     def _cluster_now(self) -> Obj | None:
         return self._clusters.objects.get(self._cluster)
 
-    def _reflector(self, selection: Selection) -> Reflector:
-        is_cluster = selection.resource is CLUSTERS
+    def _on_csr(self, name: str) -> None:
+        csr = self._csrs.objects.get(name)
+        if csr is not None:
+            self.addons.on_csr(csr)
+
+    def _reflector(self, selection: Selection, on_change: Callable[[str], None]) -> Reflector:
         return Reflector(
             self.session,
             selection,
-            on_change=self._on_change if is_cluster else _ignore,
+            on_change=on_change,
             rng=self._context.rng,
+            outage=self._outage,
         )
 
 
-def _ignore(_name: str) -> None:
-    """Add-ons and CSRs are watched as the agent does; nothing in a run acts on them."""
+def available_features(cluster: Obj) -> frozenset[str]:
+    """Return the add-ons that the labels of a ManagedCluster call available."""
+    labels: Obj = cluster["metadata"].get("labels") or {}
+    return frozenset(
+        label.removeprefix(FEATURE)
+        for label, value in labels.items()
+        if label.startswith(FEATURE) and value == "available"
+    )

@@ -1,11 +1,23 @@
 """The figures of a run: from counters and times to a JSON document and a few lines. Pure."""
 
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hub.meta import Obj
+from tools.simulate.figures import (
+    deliveries,
+    latencies,
+    lease_puts,
+    quantile,
+    refusals,
+    request_counts,
+    request_rates,
+    spread,
+)
 from tools.simulate.tally import Tally
+
+_RATES = 6
+"""How many kinds of requests the summary names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +34,15 @@ class Outcome:
     is_interrupted: bool
     seconds: float
     cpu_s: float
+    joined: int = 0
+    addons_each: int = 0
+    addons_done: int = 0
+    """By their own status, and by the hub's label on the cluster."""
+    available_within_s: Sequence[float] = ()
+    """From a cluster's own first request until the hub showed it as available."""
+    memory_mib: float = 0.0
+    lease_s: int = 60
+    unlabelled_at_end: Sequence[str] = ()
     works_more: int = 0
     """Beyond those asked for: there from earlier runs, or made by others."""
     lapses: dict[str, str] = field(default_factory=dict)
@@ -43,6 +64,14 @@ class Outcome:
                     f"{len(self.unavailable_at_end)} clusters are not available at the end",
                 ),
                 (
+                    bool(self.unlabelled_at_end),
+                    f"{len(self.unlabelled_at_end)} clusters lack an add-on's label at the end",
+                ),
+                (
+                    tally.omitted > 0,
+                    f"{tally.omitted} works were left out of a list: agents would evict them",
+                ),
+                (
                     tally.protocol_error_count > 0,
                     f"{tally.protocol_error_count} protocol errors",
                 ),
@@ -55,18 +84,6 @@ class Outcome:
         ]
 
 
-def quantile(values: Sequence[float], share: float) -> float:
-    """Return the value that `share` of the sorted `values` do not exceed; 0 when there is none.
-
-    >>> quantile([1.0, 2.0, 3.0, 4.0], 0.5)
-    2.0
-    """
-    if not values:
-        return 0.0
-    rank = -(-len(values) * round(share * 1000) // 1000)  # ceiling, exact for shares in thousandths
-    return values[max(rank, 1) - 1]
-
-
 def render_report(outcome: Outcome, tally: Tally) -> Obj:
     """Return the report as a JSON object."""
     failures = outcome.failures(tally)
@@ -76,19 +93,34 @@ def render_report(outcome: Outcome, tally: Tally) -> Obj:
         "failures": failures,
         "interrupted": outcome.is_interrupted,
         "clusters": outcome.clusters,
+        "clusters_joined": outcome.joined,
         "clusters_available": len(ready),
         "works": outcome.clusters * outcome.works_each,
         "works_done": outcome.works_done,
         "works_more": outcome.works_more,
+        "addons": outcome.clusters * outcome.addons_each,
+        "addons_done": outcome.addons_done,
+        "lease_seconds": outcome.lease_s,
         "csrs_created": tally.csrs_created,
+        "addon_csrs_created": tally.addon_csrs_created,
         "certificates_issued": tally.certificates_issued,
         "certificates_reused": tally.certificates_reused,
         "seconds": round(outcome.seconds, 3),
         "steady_seconds": round(outcome.steady_s, 3),
         "cpu_seconds": round(outcome.cpu_s, 3),
+        "memory_mib": round(outcome.memory_mib),
         "available_after_seconds": _available_after(ready, outcome.clusters),
-        "requests": _requests(tally.requests),
-        "latency_ms": _latencies(tally),
+        "available_within_seconds": spread(outcome.available_within_s),
+        "requests": request_counts(tally.requests),
+        "requests_per_second": request_rates(
+            tally, joining_s=max(ready, default=outcome.seconds), steady_s=outcome.steady_s
+        ),
+        "refused": refusals(tally.requests),
+        "latency_ms": latencies(tally),
+        "lease_put_ms": lease_puts(tally),
+        "work_delivery_ms": deliveries(tally),
+        "reconnect_seconds": spread(tally.outages_s),
+        "probes": {"created": tally.probes_created, "done": tally.probes_done},
         "watch_events": dict(sorted(tally.watch_events.items())),
         "connections": tally.connections,
         "reconnects": tally.reconnects,
@@ -100,26 +132,37 @@ def render_report(outcome: Outcome, tally: Tally) -> Obj:
         "hub_away": dict(sorted(tally.unavailable.items())),
         "early_refusals": dict(sorted(tally.early_refusals.items())),
         "protocol_errors": tally.protocol_error_count,
+        "errors": dict(sorted(tally.errors.items())),
         "protocol_error_samples": tally.protocol_error_samples,
         "lapses": dict(sorted(outcome.lapses.items())),
         "connected_at_end": outcome.connected_at_end,
         "unavailable_at_end": list(outcome.unavailable_at_end),
+        "unlabelled_at_end": list(outcome.unlabelled_at_end),
     }
 
 
 def render_summary(report: Obj) -> str:
     """Return the report in a few lines for a person."""
-    after = report["available_after_seconds"]
-    times = ", ".join(
-        f"{share} never" if after[share] is None else f"{share} after {after[share]} s"
-        for share in ("50%", "95%", "100%")
-    )
-    more = f", and {report['works_more']} more that were there" if report["works_more"] else ""
-    total = sum(_count(report["requests"]).values())
     verdict = "passed" if report["passed"] else "FAILED: " + "; ".join(report["failures"])
+    return "\n".join(
+        [
+            *_counts(report),
+            *_times(report),
+            *(f"refused  {kind}: {count}" for kind, count in report["refused"].items()),
+            *(f"errors   {kind}: {count}" for kind, count in report["errors"].items()),
+            *(f"error    {sample}" for sample in report["protocol_error_samples"]),
+            "{verdict} ({seconds} s, {cpu_seconds} s of CPU, {memory_mib} MiB, {steady_seconds} s"
+            " steady)".format(verdict=verdict, **report),
+        ]
+    )
+
+
+def _counts(report: Obj) -> list[str]:
+    more = f", and {report['works_more']} more that were there" if report["works_more"] else ""
     lines = [
-        "clusters {clusters_available}/{clusters} available",
+        "clusters {clusters_joined} joined, {clusters_available}/{clusters} available",
         f"works    {{works_done}}/{{works}} applied and available{more}",
+        "add-ons  {addons_done}/{addons} available",
         (
             "certs    {csrs_created} CSRs created, {certificates_issued} issued,"
             " {certificates_reused} reused"
@@ -129,59 +172,54 @@ def render_summary(report: Obj) -> str:
             " reopened, {watches_expired_410} expired, {conflicts} conflicts"
         ),
     ]
-    latencies = [
-        f"latency  {verb:7} p50 {ms['p50']} p95 {ms['p95']} p99 {ms['p99']} ms ({ms['count']})"
-        for verb, ms in report["latency_ms"].items()
-    ]
-    return "\n".join(
-        [
-            *(line.format_map(report) for line in lines),
-            f"times    {times}; {total} requests",
-            *latencies,
-            *(f"error    {sample}" for sample in report["protocol_error_samples"]),
-            "{verdict} ({seconds} s, {cpu_seconds} s of CPU, {steady_seconds} s steady)".format(
-                verdict=verdict, **report
-            ),
-        ]
+    return [line.format_map(report) for line in lines if "{addons}" not in line or report["addons"]]
+
+
+def _times(report: Obj) -> list[str]:
+    after = report["available_after_seconds"]
+    times = ", ".join(
+        f"{share} never" if time_s is None else f"{share} after {time_s} s"
+        for share, time_s in after.items()
     )
+    total = sum(
+        count
+        for verbs in report["requests"].values()
+        for statuses in verbs.values()
+        for count in statuses.values()
+    )
+    lines = [f"times    {times}; {total} requests"]
+    lines += _line("join", "first request to Available", report["available_within_seconds"], "s")
+    for verb, found in report["latency_ms"].items():
+        lines += _line("latency", f"{verb:7}", found, "ms")
+    for phase in ("joining", "steady"):
+        lines += _line("lease", f"PUT, {phase}", report["lease_put_ms"][phase], "ms")
+        lines += _line("deliver", f"new work, {phase}", report["work_delivery_ms"][phase], "ms")
+        lines += _rate(phase, report["requests_per_second"][phase])
+    return [
+        *lines,
+        *_line("outage", "until all watches are back", report["reconnect_seconds"], "s"),
+    ]
+
+
+def _line(title: str, what: str, found: Obj, unit: str) -> list[str]:
+    if not found["count"]:
+        return []
+    figures = "p50 {p50} p95 {p95} p99 {p99} max {max}".format(**found)
+    return [f"{title:8} {what} {figures} {unit} ({found['count']})"]
+
+
+def _rate(phase: str, rates: Obj) -> list[str]:
+    kinds = [
+        (rate, f"{verb} {resource}") for resource, by in rates.items() for verb, rate in by.items()
+    ]
+    if not kinds:
+        return []
+    most = ", ".join(f"{rate} {kind}" for rate, kind in sorted(kinds, reverse=True)[:_RATES])
+    return [f"rate     {phase}: {sum(rate for rate, _ in kinds):.1f}/s: {most}"]
 
 
 def _available_after(ready: Sequence[float], clusters: int) -> Obj:
     """Return the times at which shares of all `clusters` had become available; null when never."""
     padded = [*ready, *[-1.0] * (clusters - len(ready))]
-    times = {f"{share}%": quantile(padded, share / 100) for share in (50, 95, 100)}
+    times = {f"{share}%": quantile(padded, share / 100) for share in (50, 95, 99, 100)}
     return {share: None if time_s < 0 else round(time_s, 3) for share, time_s in times.items()}
-
-
-def _requests(counted: Counter[tuple[str, str, str]]) -> Obj:
-    """Return counts as resource -> verb -> status -> count."""
-    tree: defaultdict[str, defaultdict[str, dict[str, int]]] = defaultdict(
-        lambda: defaultdict(dict)
-    )
-    for (verb, resource, status), count in sorted(counted.items()):
-        tree[resource][verb][status] = count
-    return {resource: dict(verbs) for resource, verbs in sorted(tree.items())}
-
-
-def _count(requests: Obj) -> Counter[str]:
-    """Return the number of requests by verb."""
-    total: Counter[str] = Counter()
-    for verbs in requests.values():
-        for verb, statuses in verbs.items():
-            total[verb] += sum(statuses.values())
-    return total
-
-
-def _latencies(tally: Tally) -> Obj:
-    result: Obj = {}
-    for verb, values in sorted(tally.latencies_s.items()):
-        ordered = sorted(values)
-        result[verb] = {
-            "count": len(ordered),
-            **{
-                f"p{share}": round(quantile(ordered, share / 100) * 1000, 2)
-                for share in (50, 95, 99)
-            },
-            "max": round(ordered[-1] * 1000, 2),
-        }
-    return result

@@ -14,6 +14,7 @@ ACCEPT_JSON = "application/json, */*"
 ACCEPT_PROTOBUF = "application/vnd.kubernetes.protobuf,application/json"
 
 CLUSTER_NAME_LABEL = "open-cluster-management.io/cluster-name"
+ADDON_NAME_LABEL = "open-cluster-management.io/addon-name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Resource:
 
 CLUSTERS = Resource("cluster.open-cluster-management.io", "v1", "managedclusters")
 ADDONS = Resource("addon.open-cluster-management.io", "v1beta1", "managedclusteraddons")
+MANAGEMENT_ADDONS = Resource(ADDONS.group, ADDONS.version, "clustermanagementaddons")
 WORKS = Resource("work.open-cluster-management.io", "v1", "manifestworks")
 CSRS = Resource("certificates.k8s.io", "v1", "certificatesigningrequests", is_builtin=True)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", is_builtin=True)

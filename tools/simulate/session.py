@@ -24,6 +24,8 @@ from tools.simulate.verdict import Verdict, is_final, judge
 
 REQUEST_TIMEOUT_S = 30.0
 NOTHING: frozenset[int] = frozenset()
+UNTRUSTED = "certificate verify failed"
+"""What a lost connection says when the hub's certificate is not from the CA that was given."""
 
 
 class HubAwayError(Exception):
@@ -200,6 +202,8 @@ class Session:
 
     def _lost(self, reason: str) -> HubAwayError:
         self._is_lost = True
+        if UNTRUSTED in reason:
+            self.tally.protocol_error(f"connecting: {reason}", kind="serving certificate")
         self.tally.unavailable["connection lost"] += 1
         return HubAwayError(reason)
 
@@ -207,7 +211,9 @@ class Session:
         try:
             return json.decode(content)
         except ApiError as error:
-            self.tally.protocol_error(f"{what}: the answer is not a JSON object: {content[:80]!r}")
+            self.tally.protocol_error(
+                f"{what}: the answer is not a JSON object: {content[:80]!r}", kind="malformed"
+            )
             raise MalformedError(what) from error
 
     def _refusal(
@@ -225,7 +231,7 @@ class Session:
         elif verdict is Verdict.EARLY:
             self.tally.early_refusals[f"{verb} {label} {status}"] += 1
         elif verdict is not Verdict.EXPECTED:
-            self.tally.protocol_error(text)
+            self.tally.protocol_error(text, kind=f"{verb} {label} {status}")
             if is_final(status, is_admin=self.is_admin):
                 self.tally.final_refusal = self.tally.final_refusal or text
         return RefusedError(status, reason, message)

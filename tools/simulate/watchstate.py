@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 from hub.meta import Obj
 from tools.simulate.frame import MalformedError, WatchEvent
+from tools.simulate.honesty import REPEATED, Fault, check_event, check_list, omitted
+from tools.simulate.writes import Writes
 
 
 class Phase(enum.Enum):
@@ -32,8 +34,17 @@ class End(enum.Enum):
 
 @dataclass(slots=True)
 class WatchState:
-    """The phase, the last revision seen, and the objects known by name."""
+    """The phase, the last revision seen, and the objects known by name.
 
+    `hold` is the finalizer by which the one who watches keeps objects, `held` the names of those it
+    keeps from an earlier run, `writes` what the watch has to show.
+    """
+
+    hold: str = ""
+    held: frozenset[str] = frozenset()
+    writes: Writes | None = None
+    faults: list[Fault] = field(default_factory=list)
+    """What the hub must not have done; the owner empties it."""
     phase: Phase = Phase.LIST
     revision: str = ""
     objects: dict[str, Obj] = field(default_factory=dict)
@@ -54,10 +65,14 @@ class WatchState:
         self._events_seen += 1
         if self.phase is Phase.LIST:
             return self._apply_initial(event)
+        name = event.metadata.get("name", "")
+        known = self.objects.get(name)
+        self.faults += check_event(event, known, revision=self.revision, hold=self.hold)
         self.revision = event.metadata["resourceVersion"]
+        if self.writes is not None:
+            self.faults += self.writes.shown(name, self.revision)
         if event.type == "BOOKMARK":
             return []
-        name = event.metadata["name"]
         if event.type == "DELETED":
             return [name] if self.objects.pop(name, None) is not None else []
         self.objects[name] = event.object
@@ -78,18 +93,31 @@ class WatchState:
 
     def _apply_initial(self, event: WatchEvent) -> list[str]:
         if event.ends_initial_events:
-            self.revision = event.metadata["resourceVersion"]
-            self.phase, self.is_synced = Phase.WATCH, True
-            before, self.objects, self._initial = self.objects, self._initial, {}
-            names = [*self.objects, *(n for n in before if n not in self.objects)]
-            return [n for n in names if _revision(before.get(n)) != _revision(self.objects.get(n))]
+            return self._end_initial(event.metadata["resourceVersion"])
         if event.type in {"ADDED", "MODIFIED"}:
-            self._initial[event.metadata["name"]] = event.object
+            name = event.metadata["name"]
+            if event.type == "ADDED" and name in self._initial:
+                self.faults.append(Fault(REPEATED, f"a list has {name} twice"))
+            self._initial[name] = event.object
         elif event.type == "DELETED":
             self._initial.pop(event.metadata["name"], None)
         elif event.type == "BOOKMARK":
             raise MalformedError("a bookmark came before the end of the initial events")
         return []
+
+    def _end_initial(self, revision: str) -> list[str]:
+        """Take the list over that is complete now."""
+        before, self.objects, self._initial = self.objects, self._initial, {}
+        self.faults += check_list(
+            before, self.objects, asked=self.revision, revision=revision, hold=self.hold
+        )
+        self.faults += [omitted(n, revision) for n in self.held if n not in self.objects]
+        self.held = frozenset()
+        if self.writes is not None:
+            self.faults += self.writes.listed(self.objects, revision)
+        self.revision, self.phase, self.is_synced = revision, Phase.WATCH, True
+        names = [*self.objects, *(n for n in before if n not in self.objects)]
+        return [n for n in names if _revision(before.get(n)) != _revision(self.objects.get(n))]
 
 
 def _revision(obj: Obj | None) -> str | None:

@@ -5,14 +5,18 @@ One connection. Nothing is applied anywhere: the managed cluster is simulated, a
 
 import asyncio
 import ssl
+from collections.abc import Sequence
 
 from hub.meta import Obj
 from tools.simulate.context import WORK_AGENT, Context
+from tools.simulate.honesty import is_held, revision_of
+from tools.simulate.outage import Outage
 from tools.simulate.reflector import Reflector
 from tools.simulate.resource import WORKS, Selection
 from tools.simulate.session import Place, RefusedError, Session
 from tools.simulate.upkeep import Upkeep
-from tools.simulate.workbody import Step, is_done, next_step, step_patch
+from tools.simulate.watchstate import WatchState
+from tools.simulate.workbody import FINALIZER, Step, is_done, next_step, step_patch
 
 _MAIN_RESOURCE = frozenset({Step.ADD_FINALIZER, Step.REMOVE_FINALIZER})
 _GONE = frozenset({404})
@@ -21,8 +25,17 @@ _GONE = frozenset({404})
 class WorkAgent:
     """One cluster's work agent; `run` until cancelled."""
 
-    def __init__(self, context: Context, cluster: str, tls: ssl.SSLContext) -> None:
+    def __init__(
+        self,
+        context: Context,
+        cluster: str,
+        tls: ssl.SSLContext,
+        *,
+        outage: Outage,
+        held: Sequence[str] = (),
+    ) -> None:
         self._context, self._cluster = context, cluster
+        self._writes = context.writes(cluster)
         self.session = Session(context.route, tls, tally=context.tally, agent=WORK_AGENT)
         self._done: set[str] = set()
         self._upkeep: Upkeep | None = None
@@ -31,6 +44,8 @@ class WorkAgent:
             Selection(WORKS, namespace=cluster),
             on_change=self._on_change,
             rng=context.rng,
+            state=WatchState(hold=FINALIZER, held=frozenset(held), writes=self._writes),
+            outage=outage,
         )
 
     @property
@@ -42,6 +57,25 @@ class WorkAgent:
     def done_count(self) -> int:
         """How many works the hub shows as applied and available."""
         return len(self._done)
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Which works it holds by its finalizer, and would evict if a list left them out."""
+        works = self._works.objects
+        return frozenset(name for name, work in works.items() if is_held(work, FINALIZER))
+
+    def has(self, name: str) -> bool:
+        """Whether the hub shows work `name`."""
+        return name in self._works.objects
+
+    def has_done(self, name: str) -> bool:
+        """Whether work `name` is applied and available."""
+        return name in self._done
+
+    def check_writes(self) -> None:
+        """Count the writes that an open watch should have shown by now."""
+        if self._works.is_open:
+            self.session.tally.lied("watch manifestworks", self._writes.overdue())
 
     @property
     def is_idle(self) -> bool:
@@ -77,9 +111,17 @@ class WorkAgent:
         name = work["metadata"]["name"]
         place = Place(WORKS, namespace=self._cluster, name=name, subresource=subresource)
         patch = step_patch(work, step, now=self._context.now_text())
+        if step is Step.REMOVE_FINALIZER:
+            self._context.identities.note_dropped(self._cluster, name)
+        write = self._writes.begin(name, work["metadata"]["resourceVersion"])
+        revision = ""
         try:
-            await self.session.patch(place, patch, expected=_GONE)
+            patched = await self.session.patch(place, patch, expected=_GONE)
+            # the last finalizer takes the object with it, at a revision of its own
+            revision = "" if step is Step.REMOVE_FINALIZER else revision_of(patched)
         except RefusedError as error:
             if error.status != 404:  # 404: deleted meanwhile, the watch will tell
                 raise
+        finally:
+            self.session.tally.lied("watch manifestworks", self._writes.end(write, revision))
         return True

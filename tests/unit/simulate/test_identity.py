@@ -36,7 +36,7 @@ def test_an_identity_lasts_and_nobody_else_may_read_it(tmp_path: Path) -> None:
 
 def test_works_made_before_the_certificate_came_are_remembered_with_it(tmp_path: Path) -> None:
     store = IdentityStore(tmp_path)
-    store.note_works("c1", 5)
+    store.note_made("c1", works=5, addons=1)
     assert IdentityStore(tmp_path).find("c1") is None
     store.save(Identity("c1", "abcde", "cert", "key"))
     found = IdentityStore(tmp_path).find("c1")
@@ -47,7 +47,7 @@ def test_works_made_before_the_certificate_came_are_remembered_with_it(tmp_path:
 def test_works_are_never_forgotten_by_a_smaller_number(tmp_path: Path) -> None:
     store = IdentityStore(tmp_path)
     store.save(Identity("c1", "abcde", "cert", "key", 5))
-    store.note_works("c1", 1)
+    store.note_made("c1", works=1, addons=0)
     assert IdentityStore(tmp_path).find("c1") == Identity("c1", "abcde", "cert", "key", 5)
 
 
