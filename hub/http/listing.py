@@ -81,22 +81,42 @@ def _needles(labels: LabelSelector) -> list[bytes]:
 
 
 def select(engine: Engine, kind: Kind, namespace: str, options: ListOptions) -> Entries:
-    """Return every entry that is selected, without a scan where name or label allow."""
+    """Return every entry that is selected, without a scan where name or label allow.
+
+    Exactly what there was at the list's revision: what is in the file but not shown to watches yet
+    would come a second time, to a watch that goes on from here.
+    """
     match = matcher(options)
     revision = engine.store.revision
     prefix = key_prefix(kind.id, namespace or None)
-    found: Iterable[Stored | None]
+    keys: Iterable[Key] | None
     if options.pinned_name and (namespace or not kind.is_namespaced):
         space = namespace if kind.is_namespaced else ""
-        found = [engine.find(kind, options.pinned_name, space)]
+        keys = _key_of(kind, space, options.pinned_name)
     else:
         keys = engine.candidates(kind, options.labels)
         if keys is None:
             return begin(engine.store, prefix, match)
-        found = (engine.store.get(key) for key in keys if key.startswith(prefix))
+    found = (_at(engine, key, revision) for key in keys if key.startswith(prefix))
     entries = [e for e in found if e is not None and (match is None or match(e.key, e.index))]
     page = Page(entries, revision, has_more=False, remaining=0)
     return shorten(engine.store, prefix, match, page)
+
+
+def _key_of(kind: Kind, namespace: str, name: str) -> list[Key]:
+    try:
+        return [encode_key(kind.id, namespace, name)]
+    except ValueError:  # a name that no object can have
+        return []
+
+
+def _at(engine: Engine, key: Key, revision: Revision) -> Stored | None:
+    """Return what lay at a key at the revision that has been shown."""
+    entry = engine.store.get(key)
+    if entry is not None and entry.revision <= revision:
+        return entry
+    page = engine.store.scan_at(key, revision, is_counted=False)
+    return next((past for past in page.entries if past.key == key), None)
 
 
 async def wait_for(engine: Engine, revision: int | None) -> None:
