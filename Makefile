@@ -12,7 +12,7 @@ PINS := pyproject.toml constraints.txt
 
 help:
 	@echo 'make install  the venv with everything: runtime, tests, lint'
-	@echo 'make demo     10 simulated clusters, the hub destroyed, restored and continued'
+	@echo 'make demo     25 simulated clusters, the hub destroyed, restored and continued'
 	@echo 'make test     all tests; PYTEST_ARGS="-k name" narrows them'
 	@echo 'make lint     ruff, mypy, import-linter and the size rules'
 	@echo 'make fmt      format, and fix what ruff can fix'

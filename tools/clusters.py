@@ -32,11 +32,8 @@ def clusters(*, kubeconfig: Path | None, selector: str, output: str) -> None:
     if output == "json":
         click.echo(json.dumps(rows, indent=2))
         return
-    now = dt.datetime.now(dt.UTC)
-    for line in _lines([_cells(row, now) for row in rows]):
+    for line in lines(rows):
         click.echo(line)
-    available = sum(row["available"] == "True" for row in rows)
-    click.echo(f"{len(rows)} clusters, {available} available")
 
 
 async def read(caller: Caller, selector: str = "") -> list[Obj]:
@@ -85,10 +82,16 @@ def _cells(row: Obj, now: dt.datetime) -> tuple[str, ...]:
     return tuple(str(shown[key]) or "-" for key in _KEYS)
 
 
-def _lines(rows: list[tuple[str, ...]]) -> list[str]:
-    table = [_HEAD, *rows]
+def lines(rows: list[Obj]) -> list[str]:
+    """Return what `read` has found as a table, with its head and a last line that counts."""
+    now = dt.datetime.now(dt.UTC)
+    table = [_HEAD, *(_cells(row, now) for row in rows)]
     widths = [max(len(row[column]) for row in table) for column in range(len(_HEAD))]
+    available = sum(row["available"] == "True" for row in rows)
     return [
-        "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in table
+        *(
+            "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in table
+        ),
+        f"{len(rows)} clusters, {available} available",
     ]

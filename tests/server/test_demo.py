@@ -32,9 +32,12 @@ def run_demo(home: Path, *flags: str, **environ: str) -> str:
 def check(said: str, clusters: int) -> None:
     """The statements that the demo is for, word by word."""
     verdicts = re.findall(r"^(ok|FAILED)  +(.*)$", said, flags=re.MULTILINE)
-    assert [verdict for verdict, _ in verdicts] == ["ok"] * 6, said
+    assert [verdict for verdict, _ in verdicts] == ["ok"] * 7, said
     text = "\n".join(statement for _, statement in verdicts)
     assert f"{clusters}/{clusters} clusters joined, {clusters}/{clusters} works applied" in text
+    assert text.count(f"{clusters}/{clusters} add-ons available") == 2
+    assert f"hublet clusters tells the same of {clusters}/{clusters} clusters" in text
+    assert said.count("  | sim-0000   yes        True     True ") == 2
     assert f"{clusters}/{clusters} clusters back and available" in text
     assert re.search(
         rf"^0 new CSRs \({clusters} before, {clusters} after by uid", text, re.MULTILINE
@@ -49,7 +52,7 @@ def check(said: str, clusters: int) -> None:
 
 
 def test_the_demo_brings_every_cluster_back_without_a_new_csr(tmp_path: Path) -> None:
-    check(run_demo(tmp_path), 10)
+    check(run_demo(tmp_path), 25)
     assert list(tmp_path.iterdir()) == [], "it cleans up"
 
 
@@ -57,7 +60,7 @@ def test_the_same_demo_against_a_real_s3_server(tmp_path: Path) -> None:
     with seaweed() as server:
         url = server.url("hubs/demo")
         said = run_demo(tmp_path, "--object-store", url, **server.environ)
-    check(said, 10)
+    check(said, 25)
     assert f"to {url}" in said
 
 

@@ -15,7 +15,7 @@ from hub.http.tls import client_context
 from hub.meta import Obj
 from hub.meta.codec import json
 from tools.kubeconfig import Kubeconfig, read_kubeconfig
-from tools.simulate.resource import ACCEPT_JSON, CLUSTERS, CSRS, WORKS, Resource
+from tools.simulate.resource import ACCEPT_JSON, ADDONS, CLUSTERS, CSRS, WORKS, Resource
 
 UNSHIPPED = "hublet_backup_unshipped_revisions"
 _POLL_S = 0.05
@@ -29,7 +29,7 @@ class Sight:
     ca_pem: bytes
     csr_uids: frozenset[str]
     uids: dict[str, str]
-    """Uid of each ManagedCluster and ManifestWork, by ``plural/namespace/name``."""
+    """Uid of each ManagedCluster, ManifestWork and add-on, by ``plural/namespace/name``."""
 
 
 async def look(kubeconfig: Path) -> Sight:
@@ -37,7 +37,9 @@ async def look(kubeconfig: Path) -> Sight:
     admin = read_kubeconfig(kubeconfig)
     async with _client(admin) as client:
         csrs = await _list_uids(client, CSRS)
-        uids = await _list_uids(client, CLUSTERS) | await _list_uids(client, WORKS)
+        uids: dict[str, str] = {}
+        for resource in (CLUSTERS, WORKS, ADDONS):
+            uids |= await _list_uids(client, resource)
         return Sight(admin.ca_pem, frozenset(csrs.values()), uids)
 
 

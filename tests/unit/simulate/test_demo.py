@@ -7,7 +7,7 @@ import pytest
 
 from hub.meta import Obj
 from hub.store import Position, Revision
-from tools.demo import Before, DemoPlan, DemoResult, compare
+from tools.demo_result import Before, DemoPlan, DemoResult, compare
 from tools.simulate.identity import Identity, IdentityStore
 from tools.simulate.look import Sight
 
@@ -15,10 +15,21 @@ _REPORT: Obj = {
     "passed": True,
     "clusters_available": 1,
     "works_done": 1,
+    "addons_done": 1,
     "csrs_created": 0,
     "certificates_reused": 1,
 }
 _SIGHT = Sight(b"ca", frozenset({"csr-1"}), {"managedclusters//c1": "u"})
+_ROW: Obj = {
+    "name": "c1",
+    "accepted": True,
+    "joined": "True",
+    "available": "True",
+    "heard": "2026-01-01T00:00:00Z",
+    "version": "v1.33.4",
+    "works": 1,
+    "addons": 1,
+}
 _DEAD = Position(Revision(9), b"\x01" * 32, 5)
 
 
@@ -28,13 +39,15 @@ def _check(
     restored: Obj | None = None,
     after: Sight = _SIGHT,
     second: Obj | None = None,
+    rows: list[Obj] | None = None,
 ) -> DemoResult:
     plan = DemoPlan(directory=directory, object_store="file:///nowhere", clusters=1)
     IdentityStore(plan.state_dir).save(Identity("c1", "abcde", "cert", "key", 1))
-    before = Before(_SIGHT, _DEAD, {"c1": "cert"})
+    before = Before(_SIGHT, [_ROW], _DEAD, {"c1": "cert"})
     result = DemoResult(reports=[_REPORT, {**_REPORT, **(second or {})}])
     whole = {"state_hash": "01" * 32, "revision": 9, "objects": 5, **(restored or {})}
-    result.checks = compare(plan, before, whole, after=after, result=result)
+    told = [_ROW] if rows is None else rows
+    result.checks = compare(plan, before, whole, after=after, rows=told, result=result)
     return result
 
 
@@ -67,10 +80,35 @@ def test_another_hub_fails(tmp_path: Path, change: dict[str, object]) -> None:
 
 @pytest.mark.parametrize(
     "second",
-    [{"passed": False}, {"csrs_created": 1}, {"certificates_reused": 0}, {"clusters_available": 0}],
+    [
+        {"passed": False},
+        {"csrs_created": 1},
+        {"certificates_reused": 0},
+        {"clusters_available": 0},
+        {"works_done": 0},
+        {"addons_done": 0},
+    ],
 )
 def test_agents_that_did_not_simply_go_on_fail(tmp_path: Path, second: Obj) -> None:
     assert not _check(tmp_path, second=second).is_passed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"available": "Unknown"}, {"works": 0}, {"addons": 2}, {"version": ""}, {"name": "c2"}],
+    ids=str,
+)
+def test_a_cluster_that_is_told_of_otherwise_fails(tmp_path: Path, change: Obj) -> None:
+    assert not _check(tmp_path, rows=[{**_ROW, **change}]).is_passed
+
+
+@pytest.mark.parametrize("rows", [[], [_ROW, _ROW]], ids=["none", "twice"])
+def test_another_number_of_clusters_fails(tmp_path: Path, rows: list[Obj]) -> None:
+    assert not _check(tmp_path, rows=rows).is_passed
+
+
+def test_when_a_cluster_was_heard_of_is_another_matter(tmp_path: Path) -> None:
+    assert _check(tmp_path, rows=[{**_ROW, "heard": "2026-01-01T00:01:00Z"}]).is_passed
 
 
 def test_a_result_without_statements_is_no_success() -> None:
