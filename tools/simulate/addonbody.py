@@ -7,9 +7,7 @@ driver, then a certificate; then it is available, as its Lease on the managed cl
 import base64
 import enum
 
-from cryptography import x509
-from cryptography.x509.oid import NameOID
-
+from hub.auth.subject import Subject
 from hub.meta import Obj
 from tools.simulate.clusterbody import SIGNER, USAGES, preconditions
 from tools.simulate.condition import condition, is_true, set_conditions
@@ -130,21 +128,13 @@ def _driven(registration: Obj) -> Obj:
     }
 
 
-def addon_subject(cluster: str, addon: Obj, agent: str) -> x509.Name:
+def addon_subject(cluster: str, addon: Obj, agent: str) -> Subject:
     """Return the subject its manager asks for, OCM's default where it leaves that open."""
     name = addon["metadata"]["name"]
     own = f"{_GROUP}cluster:{cluster}:addon:{name}"
     asked = (kube_client(addon) or {}).get("subject") or {}
-    groups = asked.get("groups") or [own]
     user = asked.get("user") or f"{own}:agent:{agent}"
-    return x509.Name(
-        [
-            x509.RelativeDistinguishedName(
-                [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
-            ),
-            x509.RelativeDistinguishedName([x509.NameAttribute(NameOID.COMMON_NAME, user)]),
-        ]
-    )
+    return Subject(user, tuple(asked.get("groups") or (own,)))
 
 
 def addon_host(addon: str) -> str:

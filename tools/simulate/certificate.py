@@ -8,9 +8,12 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from hub.auth.errors import CsrError
+from hub.auth.subject import Subject, read_subject
+
 
 def certificate_faults(
-    cert_pem: str, key_pem: str, *, subject: x509.Name, authority: bytes, now: dt.datetime
+    cert_pem: str, key_pem: str, *, subject: Subject, authority: bytes, now: dt.datetime
 ) -> list[str]:
     """Return what is wrong with a certificate.
 
@@ -20,18 +23,20 @@ def certificate_faults(
     try:
         cert = x509.load_pem_x509_certificate(cert_pem.encode())
         return [*_own_faults(cert, key_pem, subject, now), *_chain_faults(cert, authority)]
-    except (ValueError, x509.ExtensionNotFound) as error:
+    except (ValueError, CsrError, x509.ExtensionNotFound) as error:
         return [f"it cannot be read: {error}"]
 
 
 def _own_faults(
-    cert: x509.Certificate, key_pem: str, subject: x509.Name, now: dt.datetime
+    cert: x509.Certificate, key_pem: str, subject: Subject, now: dt.datetime
 ) -> Iterator[str]:
     key = serialization.load_pem_private_key(key_pem.encode(), password=None)
     if cert.public_key() != key.public_key():
         yield "it is for another key"
-    if _attributes(cert.subject) != _attributes(subject):
-        yield f"it is for {cert.subject.rfc4514_string()}"
+    named = read_subject(cert)
+    groups = set(named.organizations)
+    if (named.common_name, groups) != (subject.common_name, set(subject.organizations)):
+        yield f"it is for {named.common_name} in {', '.join(named.organizations) or 'no group'}"
     if not cert.not_valid_before_utc <= now <= cert.not_valid_after_utc:
         life = f"{cert.not_valid_before_utc:%FT%TZ} to {cert.not_valid_after_utc:%FT%TZ}"
         yield f"it is valid from {life}"
@@ -70,7 +75,3 @@ def _is_sibling(cert: x509.Certificate, other: x509.Certificate) -> bool:
 def _issuer_key(cert: x509.Certificate) -> bytes | None:
     found = cert.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier)
     return found.value.key_identifier
-
-
-def _attributes(name: x509.Name) -> set[tuple[str, object]]:
-    return {(attribute.oid.dotted_string, attribute.value) for attribute in name}

@@ -5,8 +5,7 @@ import ssl
 import time
 from dataclasses import dataclass, field
 
-from cryptography import x509
-
+from hub.auth.subject import Subject
 from hub.clock import Clock
 from hub.http.tls import client_context
 from tools.simulate.certificate import certificate_faults
@@ -41,13 +40,13 @@ class Context:
             self._writes[cluster] = Writes(time.monotonic, self.tally.deliveries_s.append)
         return self._writes[cluster]
 
-    def check_certificate(self, cert_pem: str, key_pem: str, subject: x509.Name) -> None:
+    def check_certificate(self, cert_pem: str, key_pem: str, subject: Subject) -> None:
         """Count what is wrong with a certificate that the hub has signed."""
         authority = self.ca_pem + b"\n" + self.authority
         for fault in certificate_faults(
             cert_pem, key_pem, subject=subject, authority=authority, now=self.clock.now()
         ):
-            text = f"the certificate of {subject.rfc4514_string()}: {fault}"
+            text = f"the certificate of {subject.common_name}: {fault}"
             self.tally.protocol_error(text, kind="client certificate")
 
     def session(self, agent: str, *, token: str) -> Session:

@@ -5,6 +5,7 @@ identity is there whole or not at all. Losing the directory means new CSRs.
 """
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from hub.auth.subject import Subject
 from hub.meta.codec import json
 from hub.meta.errors import ApiError
 from tools.simulate.files import check_directory, replace_file
@@ -39,8 +41,8 @@ class Identity:
     holds: tuple[str, ...] = ()
 
     @property
-    def subject(self) -> x509.Name:
-        """Return the subject of its certificate."""
+    def subject(self) -> Subject:
+        """Return who its certificate names."""
         return agent_subject(self.cluster, self.agent)
 
 
@@ -62,10 +64,10 @@ def new_request(cluster: str, agent: str) -> KeyRequest:
     return make_request(agent_subject(cluster, agent), agent)
 
 
-def make_request(subject: x509.Name, agent: str, *, hosts: Sequence[str] = ()) -> KeyRequest:
+def make_request(subject: Subject, agent: str, *, hosts: Sequence[str] = ()) -> KeyRequest:
     """Return an EC P-256 key and a request for `subject`, with DNS names when `hosts` are given."""
     key = ec.generate_private_key(ec.SECP256R1())
-    builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    builder = x509.CertificateSigningRequestBuilder().subject_name(_go_name(subject))
     if hosts:
         names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
         builder = builder.add_extension(names, critical=False)
@@ -79,19 +81,28 @@ def make_request(subject: x509.Name, agent: str, *, hosts: Sequence[str] = ()) -
     return KeyRequest(agent, key_pem.decode(), request_pem.decode())
 
 
-def agent_subject(cluster: str, agent: str) -> x509.Name:
-    """Return the subject of an agent's certificate.
+def agent_subject(cluster: str, agent: str) -> Subject:
+    """Return who an agent's certificate names."""
+    return Subject(f"{USER_PREFIX}{cluster}:{agent}", (f"{USER_PREFIX}{cluster}", FLEET_GROUP))
 
-    Go's crypto/x509 puts all organisations into one RDN, so the hub must read that form.
+
+def _go_name(subject: Subject) -> x509.Name:
+    """Return the name as Go's crypto/x509 writes it, so that the hub must read that form.
+
+    All organisations are in one RDN, and values are of any length: X.520's 64 characters, of which
+    cryptography warns, are too few for most add-ons.
     """
-    groups = [
-        x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)
-        for group in (f"{USER_PREFIX}{cluster}", FLEET_GROUP)
-    ]
-    user = x509.NameAttribute(NameOID.COMMON_NAME, f"{USER_PREFIX}{cluster}:{agent}")
-    return x509.Name(
-        [x509.RelativeDistinguishedName(groups), x509.RelativeDistinguishedName([user])]
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        groups = [_attribute(NameOID.ORGANIZATION_NAME, group) for group in subject.organizations]
+        user = _attribute(NameOID.COMMON_NAME, subject.common_name)
+        return x509.Name(
+            [x509.RelativeDistinguishedName(groups), x509.RelativeDistinguishedName([user])]
+        )
+
+
+def _attribute(oid: x509.ObjectIdentifier, value: str) -> "x509.NameAttribute[str]":
+    return x509.NameAttribute(oid, value, _validate=False)
 
 
 class IdentityStore:

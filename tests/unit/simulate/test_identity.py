@@ -7,7 +7,8 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from tools.simulate.identity import Identity, IdentityStore, new_request
+from hub.auth.subject import Subject, read_subject
+from tools.simulate.identity import Identity, IdentityStore, make_request, new_request
 
 
 def test_a_request_has_the_subject_ocms_agents_use() -> None:
@@ -63,3 +64,27 @@ def test_a_half_written_file_of_a_crash_does_no_harm(tmp_path: Path) -> None:
     assert store.find("c1") is None
     store.save(Identity("c1", "abcde", "cert", "key"))
     assert [path.name for path in tmp_path.iterdir()] == ["c1.json"]
+
+
+def test_a_subject_of_any_length_is_asked_for_as_go_would() -> None:
+    subject = Subject("system:" + "u" * 100, ("g" * 80, "h"))
+    made = make_request(subject, "abcde", hosts=["a.example"])
+    csr = x509.load_pem_x509_csr(made.request_pem.encode())
+    asked = read_subject(csr)
+    assert (asked.common_name, set(asked.organizations)) == ("system:" + "u" * 100, {"g" * 80, "h"})
+    names = csr.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["a.example"]
+
+
+def test_what_an_agent_holds_is_kept_until_it_lets_it_go(tmp_path: Path) -> None:
+    store = IdentityStore(tmp_path)
+    store.save(Identity("c1", "abcde", "cert", "key"))
+    store.note_holds("c1", frozenset({"b", "a"}))
+    found = IdentityStore(tmp_path).find("c1")
+    assert found is not None
+    assert found.holds == ("a", "b")
+    store.note_dropped("c1", "a")
+    store.note_dropped("c1", "never held")
+    found = IdentityStore(tmp_path).find("c1")
+    assert found is not None
+    assert found.holds == ("b",)
