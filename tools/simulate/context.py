@@ -32,7 +32,12 @@ class Context:
     identities: IdentityStore
     authority: bytes = b""
     """PEM: the CA of client certificates, or a certificate that it has signed."""
+    trusting: ssl.SSLContext = field(init=False)
+    """What TLS needs without a certificate; the same for all."""
     _writes: dict[str, Writes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trusting", client_context(self.ca_pem))
 
     def writes(self, cluster: str) -> Writes:
         """Return the writes to the works of `cluster`: its agent's and its administrator's."""
@@ -51,8 +56,7 @@ class Context:
 
     def session(self, agent: str, *, token: str) -> Session:
         """Return a session that speaks with a bearer token."""
-        tls = client_context(self.ca_pem)
-        return Session(self.route, tls, tally=self.tally, agent=agent, token=token)
+        return Session(self.route, self.trusting, tally=self.tally, agent=agent, token=token)
 
     def tls_of(self, identity: Identity) -> ssl.SSLContext:
         """Return the TLS context that shows `identity`'s certificate."""

@@ -8,6 +8,7 @@ leads to a WatchList that is not older than the last revision, after a pause.
 """
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hub.meta import Obj
@@ -32,14 +33,21 @@ class End(enum.Enum):
     REFUSED = "refused"  # any other error
 
 
+def without_managers(obj: Obj) -> Obj:
+    """Leave the managed fields out, which are half of many objects, and nobody here reads."""
+    obj["metadata"].pop("managedFields", None)
+    return obj
+
+
 @dataclass(slots=True)
 class WatchState:
-    """The phase, the last revision seen, and the objects known by name.
+    """The phase, the last revision seen, and the objects known by name, as `keep` leaves them.
 
     `hold` is the finalizer by which the one who watches keeps objects, `held` the names of those it
     keeps from an earlier run, `writes` what the watch has to show.
     """
 
+    keep: Callable[[Obj], Obj] = without_managers
     hold: str = ""
     held: frozenset[str] = frozenset()
     writes: Writes | None = None
@@ -75,7 +83,7 @@ class WatchState:
             return []
         if event.type == "DELETED":
             return [name] if self.objects.pop(name, None) is not None else []
-        self.objects[name] = event.object
+        self.objects[name] = self.keep(event.object)
         return [name]
 
     def ended(self, end: End, *, lasted_s: float) -> bool:
@@ -98,7 +106,7 @@ class WatchState:
             name = event.metadata["name"]
             if event.type == "ADDED" and name in self._initial:
                 self.faults.append(Fault(REPEATED, f"a list has {name} twice"))
-            self._initial[name] = event.object
+            self._initial[name] = self.keep(event.object)
         elif event.type == "DELETED":
             self._initial.pop(event.metadata["name"], None)
         elif event.type == "BOOKMARK":

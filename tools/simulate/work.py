@@ -16,7 +16,7 @@ from tools.simulate.resource import WORKS, Selection
 from tools.simulate.session import Place, RefusedError, Session
 from tools.simulate.upkeep import Upkeep
 from tools.simulate.watchstate import WatchState
-from tools.simulate.workbody import FINALIZER, Step, is_done, next_step, step_patch
+from tools.simulate.workbody import FINALIZER, Step, is_done, kept_work, next_step, step_patch
 
 _MAIN_RESOURCE = frozenset({Step.ADD_FINALIZER, Step.REMOVE_FINALIZER})
 _GONE = frozenset({404})
@@ -44,7 +44,7 @@ class WorkAgent:
             Selection(WORKS, namespace=cluster),
             on_change=self._on_change,
             rng=context.rng,
-            state=WatchState(hold=FINALIZER, held=frozenset(held), writes=self._writes),
+            state=WatchState(kept_work, FINALIZER, frozenset(held), self._writes),
             outage=outage,
         )
 

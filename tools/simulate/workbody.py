@@ -55,6 +55,23 @@ def new_work(cluster: str, number: int) -> Obj:
     }
 
 
+def kept_work(work: Obj) -> Obj:
+    """Return what the agent has to know of `work`: of its manifests only which they are.
+
+    They would be most of the memory of a fleet.
+    """
+    manifests = [
+        {
+            "apiVersion": manifest["apiVersion"],
+            "kind": manifest["kind"],
+            "metadata": {k: manifest["metadata"].get(k, "") for k in ("name", "namespace")},
+        }
+        for manifest in work["spec"]["workload"]["manifests"]
+    ]
+    metadata = {key: value for key, value in work["metadata"].items() if key != "managedFields"}
+    return {**work, "metadata": metadata, "spec": {"workload": {"manifests": manifests}}}
+
+
 def next_step(work: Obj) -> Step:
     """Return what the agent has to do about `work` as it is now."""
     metadata: Obj = work["metadata"]
