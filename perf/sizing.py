@@ -68,7 +68,7 @@ class Sizing:
         joined = usage(hub.pid)
         clusters = self._arguments.clusters
         say("clusters, works each", f"{clusters}, {self._arguments.works}")
-        say("joined (50%, 95%, 100%)", str(report["available_after_seconds"]))
+        say("joined (50%, 95%, 99%, 100%)", str(report["available_after_seconds"]))
         say(
             "hub CPU per cluster joined", f"{(joined.cpu_s - empty.cpu_s) / clusters * 1000:.0f} ms"
         )
@@ -94,6 +94,8 @@ class Sizing:
             str(self._arguments.works),
             "--duration",
             self._arguments.duration,
+            "--probes",
+            "0",
             "--state-dir",
             str(self._root / "fleet"),
             "--report",

@@ -5,6 +5,7 @@ import dataclasses
 import datetime as dt
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from tools.simulate.context import Context
 from tools.simulate.fleet import Fleet, Plan
 from tools.simulate.honesty import MISSED, OMITTED
 from tools.simulate.identity import IdentityStore
+from tools.simulate.process import HubProcess
 from tools.simulate.progress import Progress
 from tools.simulate.report import Outcome
 from tools.simulate.session import Route
@@ -59,6 +61,7 @@ async def simulate(
     probes: float = 0.0,
     speed: float = 1.0,
     stop: asyncio.Event | None = None,
+    tally: Tally | None = None,
 ) -> Run:
     """Run a fleet of three on this loop."""
     plan = Plan(
@@ -72,7 +75,7 @@ async def simulate(
         probes=probes,
         speed=speed,
     )
-    poller, said, tally = Poller(), list[str](), Tally()
+    poller, said, tally = Poller(), list[str](), tally or Tally()
     began_s = time.monotonic()
     try:
         context = Context(
@@ -90,6 +93,14 @@ async def simulate(
     finally:
         poller.close()
     return Run(outcome, said, tally, time.monotonic() - began_s, context.identities)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if is_so():
+            return
+        await asyncio.sleep(0.05)
+    pytest.fail("it never became so")
 
 
 def another_ca() -> bytes:
@@ -218,6 +229,39 @@ async def test_an_add_on_whose_manager_asks_gets_its_certificate(tmp_path: Path)
         run = await simulate(admin, addons=1, duration_s=50.0, stop=stop)
     assert run.tally.addon_csrs_created == 3
     assert run.tally.protocol_error_samples == []
+
+
+async def test_a_restart_of_the_hub_is_an_outage_of_every_agent_and_no_fault(
+    tmp_path: Path, free_port: int
+) -> None:
+    hub = HubProcess(
+        data_dir=tmp_path / "data",
+        key_file=tmp_path / "key",
+        object_store=(tmp_path / "bucket").as_uri(),
+        address=f"127.0.0.1:{free_port}",
+        log=tmp_path / "log",
+    )
+    tally, stop = Tally(), asyncio.Event()
+
+    async def restart() -> None:
+        await until(lambda: tally.before_steady is not None)
+        hub.kill()
+        hub.start()
+        await until(lambda: len(tally.outages_s) == 3)
+        stop.set()
+
+    hub.start()
+    try:
+        await hub.wait_ready()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(restart())
+            admin = read_kubeconfig(hub.kubeconfig)
+            await simulate(admin, addons=1, duration_s=50.0, tally=tally, stop=stop)
+    finally:
+        hub.kill()
+    assert len(tally.outages_s) == 3
+    assert min(tally.outages_s) > 0
+    assert tally.protocol_error_samples == []
 
 
 # -- with a hub that lies
