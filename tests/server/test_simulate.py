@@ -16,13 +16,14 @@ from hub.clock import SystemClock
 from hub.fleet.kinds import MANIFEST_WORK
 from hub.http import watching
 from hub.http.client import Poller
+from hub.http.entries import Entries
 from hub.http.listing import select
 from hub.meta import Obj
 from hub.registry.engine import Engine
 from hub.registry.kind import Kind
 from hub.registry.options import ListOptions
 from hub.registry.watch import Event, Watcher
-from hub.store import Op, Page
+from hub.store import Op
 from tests.hubs import MERGE, Api, running_hub
 from tools.kubeconfig import Kubeconfig, read_kubeconfig
 from tools.simulate.context import Context
@@ -272,12 +273,12 @@ async def test_a_watch_that_leaves_a_change_out_fails_the_run(
 ) -> None:
     offer, left_out = Watcher.offer, set[str]()
 
-    def lie(watcher: Watcher, event: Event) -> None:
+    def lie(watcher: Watcher, event: Event) -> int:
         is_work = event.kind is MANIFEST_WORK and watcher.namespace == event.namespace
         if is_work and event.change.op is Op.UPDATE and event.namespace not in left_out:
             left_out.add(event.namespace)
-        else:
-            offer(watcher, event)
+            return 0
+        return offer(watcher, event)
 
     monkeypatch.setattr(Watcher, "offer", lie)
     async with running_hub(tmp_path / "data") as hub:
@@ -290,10 +291,10 @@ async def test_a_watch_that_leaves_a_change_out_fails_the_run(
 async def test_a_list_without_a_work_that_an_agent_holds_fails_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lie(engine: Engine, kind: Kind, namespace: str, options: ListOptions) -> Page:
-        page = select(engine, kind, namespace, options)
+    def lie(engine: Engine, kind: Kind, namespace: str, options: ListOptions) -> Entries:
+        found = select(engine, kind, namespace, options)
         is_agent = kind is MANIFEST_WORK and namespace
-        return dataclasses.replace(page, entries=page.entries[1:]) if is_agent else page
+        return dataclasses.replace(found, first=found.first[1:]) if is_agent else found
 
     async with running_hub(tmp_path / "data") as hub:
         admin = read_kubeconfig(hub.kubeconfig)

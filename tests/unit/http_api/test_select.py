@@ -29,9 +29,9 @@ async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
 def listed(engine: Engine, name: str) -> dict[str, int]:
     """What a list shows, of everything or of one name."""
     fields = parse_field_selector(f"metadata.name={name}" if name else "")
-    page = select(engine, MANAGED_CLUSTER, "", ListOptions(parse_label_selector(""), fields))
-    assert page.revision == engine.store.revision
-    return {entry.key.decode().split("\0")[-1] or "?": entry.revision for entry in page.entries}
+    found = select(engine, MANAGED_CLUSTER, "", ListOptions(parse_label_selector(""), fields))
+    assert found.revision == engine.store.revision
+    return {entry.key.decode().split("\0")[-1] or "?": entry.revision for entry in found}
 
 
 async def committed(engine: Engine, change: Awaitable[object], name: str) -> "asyncio.Task[object]":
