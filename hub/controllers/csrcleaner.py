@@ -15,7 +15,8 @@ from hub.meta.codec.json import decode
 from hub.meta.errors import ApiError
 from hub.meta.selectors import parse_label_selector
 from hub.registry.builtin import CLUSTER_NAME_LABEL
-from hub.registry.engine import Engine, Preconditions
+from hub.registry.call import Preconditions
+from hub.registry.engine import Engine
 from hub.registry.requests import CSR
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain

@@ -23,6 +23,7 @@ from hub.controllers.ownership import Link, OwnerGraph, links_of
 from hub.meta import Obj
 from hub.meta.codec.json import decode
 from hub.meta.errors import ApiError
+from hub.registry.call import Preconditions
 from hub.registry.catalog import Catalog
 from hub.registry.deletion import (
     FOREGROUND,
@@ -32,7 +33,7 @@ from hub.registry.deletion import (
     waits_for_dependents,
     waits_for_orphaning,
 )
-from hub.registry.engine import Engine, Preconditions
+from hub.registry.engine import Engine
 from hub.registry.kind import Kind
 from hub.registry.objects import is_deleting, meta_of
 from hub.registry.report import reference_to, warn

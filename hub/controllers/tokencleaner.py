@@ -8,7 +8,8 @@ from hub.clock import Clock
 from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.registry.builtin import SECRET
-from hub.registry.engine import Engine, Preconditions
+from hub.registry.call import Preconditions
+from hub.registry.engine import Engine
 from hub.registry.objects import meta_of
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain

@@ -11,7 +11,8 @@ from hub.fleet.kinds import MANIFEST_WORK
 from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.meta.timestamp import parse_time
-from hub.registry.engine import Engine, Preconditions
+from hub.registry.call import Preconditions
+from hub.registry.engine import Engine
 from hub.registry.objects import is_deleting, meta_of
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain

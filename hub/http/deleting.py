@@ -13,8 +13,9 @@ from hub.http.listing import answer_page, read_page, wait_for
 from hub.meta import Obj
 from hub.meta.causes import invalid_value, not_supported
 from hub.meta.errors import ApiError, Cause, bad_request, invalid, method_not_allowed
+from hub.registry.call import Call, Deleted, Preconditions
 from hub.registry.deletion import Policy
-from hub.registry.engine import Call, Deleted, Engine, Preconditions
+from hub.registry.engine import Engine
 from hub.registry.kind import Served
 from hub.registry.options import is_true, parse_list_options
 from hub.registry.shape import Shape, conform

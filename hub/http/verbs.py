@@ -37,7 +37,7 @@ from hub.meta.errors import (
 from hub.meta.patch import JSON_PATCH, Patch, find_schema, parse_patch
 from hub.meta.protobuf.tables import find_message
 from hub.registry import checks
-from hub.registry.engine import Call
+from hub.registry.call import Call
 from hub.registry.kind import SUBRESOURCE_VERBS, Kind, Served
 from hub.registry.options import parse_list_options, parse_revision
 from hub.registry.requests import CSR

@@ -10,11 +10,9 @@ write got in between and the caller named no resourceVersion, it is computed aga
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, repeat
 from typing import TypeAlias
 
-from hub.auth.user import User
 from hub.clock import Clock
 from hub.meta import Obj
 from hub.meta.codec.json import decode, draft, encode
@@ -33,13 +31,13 @@ from hub.meta.patch import Patch
 from hub.meta.requirement import Operator
 from hub.meta.selectors import LabelSelector
 from hub.registry import checks, objects
+from hub.registry.call import NO_PRECONDITIONS, SYSTEM_CALL, Call, Deleted, Preconditions
 from hub.registry.catalog import Catalog
 from hub.registry.deletion import Policy, finalizers_for
 from hub.registry.kind import Kind, Served
 from hub.registry.labelindex import LabelIndex
 from hub.registry.objects import meta_of
 from hub.registry.strategy import Admission, Occasion
-from hub.registry.strictness import Strictness
 from hub.registry.watch import WatchHub
 from hub.store import (
     Conflict,
@@ -67,37 +65,8 @@ Change: TypeAlias = Callable[[Obj], Obj | None]
 Companions: TypeAlias = Callable[[Obj], Sequence[tuple[Kind, Obj]]]
 """Returns what a new object never is without."""
 
-SYSTEM = User("system:hublet", ("system:masters",))
 _ATTEMPTS = 16
 _GENERATED_NAME_ATTEMPTS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """Who calls, and how: `is_dry_run` goes through everything but the commit."""
-
-    user: User = SYSTEM
-    is_dry_run: bool = False
-    fields: Strictness = field(default_factory=Strictness)
-
-
-@dataclass(frozen=True, slots=True)
-class Preconditions:
-    """What must hold of the object for a write to go through; "" = not asked."""
-
-    uid: str = ""
-    revision: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Deleted:
-    """What a deletion came to: the last state, and whether it is gone or waits for finalizers."""
-
-    obj: Obj
-    is_gone: bool
-
-
-SYSTEM_CALL = Call()
 
 
 class Engine:
@@ -501,7 +470,7 @@ class Engine:
         name: str,
         *,
         namespace: str = "",
-        preconditions: Preconditions = Preconditions(),
+        preconditions: Preconditions = NO_PRECONDITIONS,
         policy: Policy = "",
         call: Call = SYSTEM_CALL,
     ) -> Deleted:

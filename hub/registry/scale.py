@@ -9,8 +9,9 @@ from collections.abc import Callable
 from hub.meta import Obj
 from hub.meta.causes import invalid_value
 from hub.meta.errors import bad_request, conflict, internal_error, invalid
+from hub.registry.call import Call
 from hub.registry.crd.paths import value_at
-from hub.registry.engine import Call, Engine
+from hub.registry.engine import Engine
 from hub.registry.kind import ScalePaths, Served
 from hub.registry.objects import meta_of
 from hub.registry.shape import Shape, conform

@@ -26,8 +26,9 @@ from hub.fleet.sets import Sets
 from hub.http.client import Client
 from hub.http.tls import client_context
 from hub.meta import Obj
+from hub.registry.call import SYSTEM_CALL, Call
 from hub.registry.catalog import Catalog
-from hub.registry.engine import SYSTEM_CALL, Call, Change, Engine
+from hub.registry.engine import Change, Engine
 from hub.registry.kind import Kind
 from hub.registry.objects import is_deleting
 from hub.store import Store

@@ -15,7 +15,8 @@ from hub.controllers.csrcleaner import RequestCleaner
 from hub.controllers.surplus import ADDON_LABEL, THRESHOLD
 from hub.meta import Obj
 from hub.registry.builtin import CLUSTER_NAME_LABEL
-from hub.registry.engine import SYSTEM_CALL, Call, Engine
+from hub.registry.call import SYSTEM_CALL, Call
+from hub.registry.engine import Engine
 from hub.registry.requests import CSR
 from tests.server.agents import Wish
 from tests.unit.controllers.given import run_for, settle

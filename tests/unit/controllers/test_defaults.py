@@ -9,7 +9,8 @@ import pytest
 from hub.controllers.defaults import ACCOUNT, ROOT_CA, NamespaceDefaults
 from hub.meta import Obj
 from hub.registry.builtin import CONFIG_MAP, NAMESPACE, SERVICE_ACCOUNT
-from hub.registry.engine import Call, Engine
+from hub.registry.call import Call
+from hub.registry.engine import Engine
 from hub.store import Change
 from tests.unit.controllers.given import run_for, settle, shown
 from tests.unit.registry.given import VirtualClock, an_engine

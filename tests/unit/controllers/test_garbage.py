@@ -13,8 +13,9 @@ from hub.controllers.garbage import GarbageCollector
 from hub.fleet.kinds import MANAGED_CLUSTER
 from hub.meta import Obj
 from hub.registry.builtin import CONFIG_MAP, NAMESPACE
+from hub.registry.call import Deleted
 from hub.registry.deletion import Policy
-from hub.registry.engine import Deleted, Engine
+from hub.registry.engine import Engine
 from hub.registry.event import EVENT
 from hub.registry.objects import is_deleting
 from hub.registry.rbac import CLUSTER_ROLE

@@ -12,7 +12,7 @@ from hub.fleet.sets import selector_of
 from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.registry.builtin import NAMESPACE
-from hub.registry.engine import Call
+from hub.registry.call import Call
 from tests.unit.registry.given import VirtualClock, an_engine
 
 

@@ -15,7 +15,8 @@ from hub.fleet.conditions import JOINED, set_condition
 from hub.fleet.kinds import MANAGED_CLUSTER
 from hub.meta import Obj
 from hub.meta.errors import ApiError
-from hub.registry.engine import Call, Change, Engine
+from hub.registry.call import Call
+from hub.registry.engine import Change, Engine
 from hub.registry.event import EVENT
 from hub.registry.kind import Kind
 from hub.registry.requests import CSR, has_condition

@@ -12,7 +12,8 @@ from hub.fleet.conditions import find_condition
 from hub.fleet.kinds import MANAGED_CLUSTER_SET, MANAGED_CLUSTER_SET_BINDING
 from hub.meta import Obj
 from hub.meta.errors import ApiError
-from hub.registry.engine import Call, Engine
+from hub.registry.call import Call
+from hub.registry.engine import Engine
 from tests.unit.fleet.test_admission import CALL, rights
 from tests.unit.registry.given import VirtualClock, an_engine
 
