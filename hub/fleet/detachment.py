@@ -61,24 +61,27 @@ class Detachment:
             found = meta_of(obj).get("finalizers") or []
             meta_of(obj)["finalizers"] = [f for f in found if f not in FINALIZERS]
 
+        await self._tell(name, "True", "NoResource", "Nothing is left in the cluster's namespace")
         await self._engine.modify(MANAGED_CLUSTER, name, release)
 
     async def _tell_remaining(self, name: str, kind: Kind, remaining: int) -> None:
-        """Say in the condition ``Deleting`` what holds the cluster, once for each change of it."""
+        """Say in the condition ``Deleting`` what holds the cluster."""
         pending = sum(is_deleting(each) for each in self._engine.each(kind, name))
         message = (
             f"The resource {kind.plural} is remaining, the remaining count is {remaining}, the "
             f"finalizer pending count is {pending}"
         )
+        await self._tell(name, "False", "ResourceRemaining", message)
+
+    async def _tell(self, name: str, status: str, reason: str, message: str) -> None:
+        """Write the condition ``Deleting``, once for each change of it."""
         cluster = self._engine.peek(MANAGED_CLUSTER, name)
         if cluster is None or (find_condition(cluster, DELETING) or {}).get("message") == message:
             return
         now = self._clock.now()
 
         def change(obj: Obj) -> None:
-            set_condition(
-                obj, DELETING, "False", reason="ResourceRemaining", message=message, now=now
-            )
+            set_condition(obj, DELETING, status, reason=reason, message=message, now=now)
 
         await self._engine.modify(MANAGED_CLUSTER, name, change, subresource="status")
 

@@ -65,11 +65,3 @@ COMPACTIONS = {"v1.3-expired": (370.0, 495.0)}
 
 CUT = {"v1.3-detach", "v1.3-expired"}
 """Recordings in which connections broke while the hub went on."""
-
-
-CAUSES = {
-    ("v1.3-detach", "384"): 12,
-    ("v1.3-detach", "493"): 28,
-    ("v1.3-rotation", "335"): 10,
-}
-"""Requests that the hub reacted to, where the clocks put them after the event."""

@@ -6,11 +6,12 @@ placed after the write that made it (a client's answer names the revision), so t
 waits for it when the client had seen it and not before.
 """
 
+import bisect
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.server.wire_actions import ACTIONS, CAUSES, COMPACTIONS, RESTARTS, Action
+from tests.server.wire_actions import ACTIONS, COMPACTIONS, RESTARTS, Action
 from tests.server.wire_recording import Exchange, RecordedEvent
 
 RESTART = "hub killed and started again"
@@ -77,20 +78,38 @@ def build_timeline(exchanges: Sequence[Exchange]) -> list[Item]:
     items += [(x.t, Ask(x)) for x in exchanges]
     items += [(x.ends, Close(x)) for x in exchanges if x.is_watch]
     removed = dict(_removed_by_clients(exchanges))
-    asked = {(x.recording, x.seq): x.t for x in exchanges}
-    caused = {
-        revision: asked[recording, seq]
-        for (recording, revision), seq in CAUSES.items()
-        if (recording, seq) in asked
-    }
+    writes = _Writes(made)
     for exchange in exchanges:
-        items += _sights(exchange, made, removed, caused)
+        items += _sights(exchange, writes, removed)
     back = min((x.t for x in exchanges if x.step == RESTART), default=0.0)
     items += [(back - 1.0, Restart())] if back else []
     recording = exchanges[0].recording
     items += [(t, Restart()) for t in RESTARTS.get(recording, ())]
     items += [(t, Compact()) for t in COMPACTIONS.get(recording, ())]
     return [item for _, item in sorted(items, key=lambda i: (i[0], _ORDER[type(i[1])]))]
+
+
+class _Writes:
+    """The revisions that were made from outside, and when: nothing is seen before its cause.
+
+    Clocks put some events of the hub's own before the write they followed; revisions do not.
+    """
+
+    def __init__(self, made: Mapping[str, float]) -> None:
+        self._made = made
+        self._revisions = sorted(int(revision) for revision in made)
+        times = (made[str(revision)] for revision in self._revisions)
+        self._latest = list(itertools.accumulate(times, max))
+
+    def __contains__(self, revision: str) -> bool:
+        return revision in self._made
+
+    def cause(self, revision: str) -> float:
+        """When a revision was made, or the last write before it if the hub made it itself."""
+        if revision in self._made:
+            return self._made[revision]
+        at = bisect.bisect_left(self._revisions, int(revision or 0))
+        return self._latest[at - 1] if at else 0.0
 
 
 def _made_by_clients(exchanges: Iterable[Exchange]) -> Iterator[tuple[str, float]]:
@@ -123,28 +142,25 @@ def _acts(exchanges: Iterable[Exchange]) -> Iterator[tuple[float, Act]]:
 
 
 def _sights(
-    exchange: Exchange,
-    made: dict[str, float],
-    removed: dict[str, float],
-    caused: dict[str, float],
+    exchange: Exchange, writes: _Writes, removed: dict[str, float]
 ) -> Iterator[tuple[float, See]]:
     """Yield what the client saw, the hub's own steps folded into the state they lead to."""
     run: list[RecordedEvent] = []
     at = exchange.t
     events = [event for event in exchange.events if not event.is_periodic_bookmark]
     for event, after in itertools.zip_longest(events, events[1:]):
-        at = max(at, event.t, made.get(event.revision, 0.0), caused.get(event.revision, 0.0))
+        at = max(at, event.t, writes.cause(event.revision))
         if event.type == "DELETED":
             at = max(at, removed.get(event.object["metadata"]["uid"], 0.0))
-        is_own = event.type == "MODIFIED" and event.revision not in made
-        if is_own and after is not None and _goes_on(event, after, made):
+        is_own = event.type == "MODIFIED" and event.revision not in writes
+        if is_own and after is not None and _goes_on(event, after, writes):
             run.append(event)
             continue
         yield at, See(exchange, event, tuple(run))
         run = []
 
 
-def _goes_on(event: RecordedEvent, after: RecordedEvent, made: dict[str, float]) -> bool:
+def _goes_on(event: RecordedEvent, after: RecordedEvent, writes: _Writes) -> bool:
     """Whether the hub itself changed the same object again before it came to rest."""
-    is_own = after.type == "MODIFIED" and after.revision not in made
+    is_own = after.type == "MODIFIED" and after.revision not in writes
     return is_own and after.name == event.name and after.t - event.t < _REST_S
