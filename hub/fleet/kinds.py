@@ -38,6 +38,8 @@ __all__ = [
 REGISTER_GROUP = "register.open-cluster-management.io"
 MAX_MANIFESTS_BYTES = 500 * 1024
 MAX_WORK_NAME = 188
+_OCM_NAMESPACE = "open-cluster-management"
+_SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system", _OCM_NAMESPACE)
 
 
 class ManagedClusterStrategy(Strategy):
@@ -49,12 +51,15 @@ class ManagedClusterStrategy(Strategy):
         The role of a cluster named like one of the two shared roles would be that role, bound for
         the whole hub; the group of a cluster ``managed-clusters`` is one that every agent is in.
         The name must be a namespace's, as in OCM's webhook (which looks only when there are client
-        configs): without its namespace a cluster can never be accepted.
+        configs): without its namespace a cluster can never be accepted. Nor may it be the system's:
+        the agent would have rights there, and what is in it would be the cluster's.
         """
         if name in ("registration", "work"):
             return ["is reserved: the hub's own roles for agents have this name"]
         if name == "managed-clusters":
             return ["is reserved: the group of all agents has this name"]
+        if name in _SYSTEM_NAMESPACES or name.startswith(f"{_OCM_NAMESPACE}-"):
+            return ["is reserved: the namespace of this name is the system's"]
         return label_name_errors(name)
 
     def default(self, obj: Obj) -> None:
