@@ -10,6 +10,8 @@ from hub.registry.objects import meta_of
 
 _DEFAULT_NAMESPACE = "default"
 """Where Events about cluster-scoped objects lie."""
+MESSAGE_BYTES = 1024
+"""What the API server takes in the note of an Event."""
 
 
 def reference_to(kind: Kind, obj: Obj) -> Obj:
@@ -34,7 +36,7 @@ async def warn(engine: Engine, about: Obj, *, reason: str, message: str, compone
         "metadata": {"name": f"{about['name']}.{engine.clock.token(8).hex()}"},
         "involvedObject": about,
         "reason": reason,
-        "message": message,
+        "message": _cut(message),
         "source": {"component": component},
         "firstTimestamp": now,
         "lastTimestamp": now,
@@ -47,3 +49,11 @@ async def warn(engine: Engine, about: Obj, *, reason: str, message: str, compone
     except ApiError as error:
         if error.code not in (403, 404, 409):  # the namespace is going, or gone
             raise
+
+
+def _cut(message: str) -> str:
+    """Return what fits of a message; dots stand for the rest."""
+    data = message.encode()
+    if len(data) <= MESSAGE_BYTES:
+        return message
+    return data[: MESSAGE_BYTES - 3].decode(errors="ignore") + "..."
