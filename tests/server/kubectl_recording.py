@@ -13,6 +13,7 @@ from hub.meta.protobuf.decoder import Decoder
 from hub.meta.protobuf.tables import find_message
 from tests.server.wire_recording import GOLDEN, RecordedEvent
 
+CLUSTERADM = "clusteradm"
 Document = Literal["", "discovery", "resources", "openapi", "index"]
 
 
@@ -79,7 +80,8 @@ class KubectlExchange:
     def left_out(self) -> str:
         """Why it is not replayed, empty when it is."""
         media_type = dict(self.headers).get("content-type", "")
-        if media_type == "application/apply-patch+yaml" or b"managedFields" in self.body:
+        is_own = self.method == "PATCH" and b"managedFields" in self.body
+        if media_type == "application/apply-patch+yaml" or is_own:
             return "server-side apply"
         return ""
 
@@ -90,7 +92,7 @@ class KubectlExchange:
             return [event.object for event in self.events if event.type != "BOOKMARK"]
         if not isinstance(self.answer, dict):
             return []
-        found: list[Obj] = self.answer.get("items") or [self.answer]
+        found: list[Obj] = self.answer.get("items", [self.answer])
         return found
 
     @property
@@ -105,11 +107,11 @@ class KubectlExchange:
 
 
 def read_kubectl(recording: str) -> list[KubectlExchange]:
-    """Return the exchanges of ``kubectl-<recording>.jsonl`` in order of arrival."""
+    """Return the exchanges of a recording of kubectl (or clusteradm) in order of arrival."""
     kept: dict[tuple[str, int], Obj | str | None] = {}
     found: list[KubectlExchange] = []
     for name in dict.fromkeys(["1.35", recording]):  # later files refer to the first
-        file = f"kubectl-{name}.jsonl"
+        file = f"{name}.jsonl" if name == CLUSTERADM else f"kubectl-{name}.jsonl"
         for line in map(json.loads, (GOLDEN / file).read_text().splitlines()):
             same = line.get("res_body_same_as")
             answer = kept[same[0], same[1]] if same else _decoded(line.get("res_body"))
@@ -157,13 +159,13 @@ def decode_protobuf(data: bytes) -> Obj:
 
     A list's message has ``metadata=1`` and ``items=2``; the items have the kind of the list.
     """
-    unknown = _fields(data, len(MAGIC), len(data))
-    types = _fields(data, *unknown[1][0])
+    unknown = fields_of(data, len(MAGIC), len(data))
+    types = fields_of(data, *unknown[1][0])
     api_version, kind = (data[slice(*types[number][0])].decode() for number in (1, 2))
     item = find_message(api_version, kind.removesuffix("List"))
     if not kind.endswith("List") or item is None:
         return decode_envelope(data)
-    parts = _fields(data, *unknown[2][0])
+    parts = fields_of(data, *unknown[2][0])
     items = [Decoder(data).decode(item, *at) for at in parts.get(2, ())]
     meta = _list_meta(data, parts[1][0])
     return {"kind": kind, "apiVersion": api_version, "metadata": meta, "items": items}
@@ -171,10 +173,11 @@ def decode_protobuf(data: bytes) -> Obj:
 
 def _list_meta(data: bytes, at: tuple[int, int]) -> Obj:
     """Return a ListMeta: resourceVersion=2."""
-    return {"resourceVersion": data[slice(*_fields(data, *at)[2][0])].decode()}
+    return {"resourceVersion": data[slice(*fields_of(data, *at)[2][0])].decode()}
 
 
-def _fields(data: bytes, start: int, end: int) -> dict[int, list[tuple[int, int]]]:
+def fields_of(data: bytes, start: int, end: int) -> dict[int, list[tuple[int, int]]]:
+    """Return where the fields of a message lie, by their numbers."""
     found: dict[int, list[tuple[int, int]]] = {}
     for field in wire.fields(data, start, end):
         found.setdefault(field.number, []).append((field.start, field.end))

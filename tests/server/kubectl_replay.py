@@ -200,7 +200,7 @@ class KubectlReplay:
         if "items" in recorded or "rows" in recorded:
             new = ours["metadata"].get("resourceVersion", "")  # none in a Status
             self.revisions[recorded["metadata"]["resourceVersion"]] = new
-        if exchange.parts[2] == "serviceaccounts/token":
+        if exchange.parts[2] == "serviceaccounts/token" and exchange.status == 201:
             self.learned.ours["token"] = ours["status"]["token"]
 
     async def _settle_down(self, exchange: KubectlExchange) -> None:

@@ -124,7 +124,7 @@ async def staged(data_dir: Path) -> AsyncIterator[Stage]:
         patch.setattr(NamespaceDefaults, "run", idle)
         patch.setattr(NamespaceController, "run", gated)
         async with running_hub(data_dir) as hub:
-            clients = _clients(hub)
+            clients = clients_of(hub)
             try:
                 yield Stage(hub, clients, engines[0], began, gates)
             finally:
@@ -137,7 +137,7 @@ def _is_gated(kind: Kind) -> bool:
     return kind.plural == DEFINITIONS or (kind.is_custom and kind.storage.group == TOUR)
 
 
-def _clients(hub: InProcess) -> dict[str, Client]:
+def clients_of(hub: InProcess) -> dict[str, Client]:
     """Return a client with the administrator's certificate, and one without any."""
     config = yaml.safe_load(hub.kubeconfig.read_text())
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]

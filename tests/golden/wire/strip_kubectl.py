@@ -1,4 +1,4 @@
-"""Make the golden recordings of kubectl from the full ones.
+"""Make the golden recordings of kubectl and clusteradm from the full ones.
 
     PYTHONPATH=. python tests/golden/wire/strip_kubectl.py DIRECTORY_OF_THE_FULL_RECORDINGS
 
@@ -17,6 +17,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from hub.meta import Obj
+from hub.meta.protobuf import MAGIC
+from tests.server.kubectl_recording import fields_of
 from tests.server.wire_outline import (
     outline_discovery,
     outline_index,
@@ -24,7 +26,12 @@ from tests.server.wire_outline import (
     outline_resources,
 )
 
-NAMES = ("kubectl-1.35.jsonl", "kubectl-1.32.jsonl", "kubectl-1.35-expired.jsonl")
+NAMES = (
+    "kubectl-1.35.jsonl",
+    "kubectl-1.32.jsonl",
+    "kubectl-1.35-expired.jsonl",
+    "clusteradm.jsonl",
+)
 _HERE = Path(__file__).resolve().parent
 _KEPT_HEADERS = {
     "accept",
@@ -44,6 +51,7 @@ _GROUPS = {
     "coordination.k8s.io",
     "demo.example.com",
     "events.k8s.io",
+    "operator.open-cluster-management.io",
     "rbac.authorization.k8s.io",
     "work.open-cluster-management.io",
 }
@@ -52,6 +60,7 @@ _HASH = re.compile(r"([0-9A-F]{12})[0-9A-F]{116}")
 """An ETag; its beginning tells it from the others."""
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _OWN_CRD = "demo.example.com"
+_OPERATOR = "operator.open-cluster-management.io"
 _SCALE = "autoscaling/v1 Scale"
 _CORE_KINDS = {"Namespace", "ConfigMap", "Secret", "ServiceAccount", "Event"}
 
@@ -97,6 +106,8 @@ class Stripper:
         path = urlsplit(full["path"]).path
         if not body or not _is_kept(path):
             return None
+        if path.startswith(_CRDS) and body.startswith(MAGIC):
+            return {"definitions": dict.fromkeys(_definitions(body), True)}
         if not body.startswith(b"{"):
             return _portable(body)
         answer: Obj = json.loads(body)
@@ -113,6 +124,18 @@ class Stripper:
             body = gzip.decompress(body)
         self._bodies[name, full["seq"]] = body
         return body
+
+
+def _definitions(body: bytes) -> list[str]:
+    """Return the names in one CustomResourceDefinition, or in a list of them, in protobuf.
+
+    A list's message has ``items=2``, a definition's ``metadata=1``, whose ``name=1``.
+    """
+    unknown = fields_of(body, len(MAGIC), len(body))
+    kind = body[slice(*fields_of(body, *unknown[1][0])[2][0])]
+    items = unknown[2] if not kind.endswith(b"List") else fields_of(body, *unknown[2][0])[2]
+    metas = [fields_of(body, *item)[1][0] for item in items]
+    return sorted(body[slice(*fields_of(body, *meta)[1][0])].decode() for meta in metas)
 
 
 def _is_kept(path: str) -> bool:
@@ -230,6 +253,9 @@ def _events(chunks: list[list[object]]) -> list[list[object]]:
 
 def _undescribed_crd(obj: Obj) -> Obj:
     """Take the descriptions off a CustomResourceDefinition that the tour did not make itself."""
+    if obj.get("kind") == "CustomResourceDefinition" and obj["spec"]["group"] == _OPERATOR:
+        for version in obj["spec"]["versions"]:  # nobody's but the operator's
+            version.pop("schema")
     is_foreign = obj.get("kind") == "CustomResourceDefinition" and obj["spec"]["group"] != _OWN_CRD
     return _undescribed(obj) if is_foreign else obj
 
