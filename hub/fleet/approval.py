@@ -119,9 +119,10 @@ class Approver:
         return found is not None and condition_status(found, JOINED) == "True"
 
     async def _tell_of_name_in_use(self, request: Obj) -> None:
+        """Whoever asks, listed or not: the person who decides should know it."""
         cluster, user = _cluster_of(request), _requester(request)
-        is_shared = self._is_bootstrap_user(user) and bool(_agent_asked_for(request))
-        if not is_shared or not self._has_joined(cluster):
+        is_own = f"{_PREFIX}{cluster}" in user.groups or user.name == bootstrap_account(cluster)
+        if is_own or not _agent_asked_for(request) or not self._has_joined(cluster):
             return
         await warn(
             self._engine,

@@ -192,6 +192,29 @@ async def test_the_shared_account_gets_certificates_for_clusters_that_have_not_j
             assert "asks for a certificate of c, which has joined already" in events[0]["message"]
 
 
+@pytest.mark.parametrize(
+    ("user", "groups", "is_told"),
+    [
+        ("system:bootstrap:abcdef", (), True),
+        (f"{PREFIX}d:a1", (f"{PREFIX}d",), True),
+        (f"{PREFIX}c:a2", (f"{PREFIX}c",), False),
+        ("system:serviceaccount:c:c-bootstrap-sa", (), False),
+    ],
+)
+async def test_whoever_asks_in_the_name_of_a_cluster_that_has_joined_is_told_of(
+    tmp_path: Path, user: str, groups: tuple[str, ...], *, is_told: bool
+) -> None:
+    """Also when nobody is listed, and a person decides about every request."""
+    async with an_engine(tmp_path, VirtualClock(), namespaces=("default",)) as engine:
+        await a_cluster(engine, has_joined=True)
+        approver = Approver(engine, Authorizer(), bootstrap_users=())
+        call = Call(User(user, groups))
+        await engine.create(CSR, request_named("r", Wish("c")), call=call)
+        await approver.reconcile("r")
+        told = [event["reason"] for event in engine.each(EVENT, "default")]
+        assert told == ["ClusterNameInUse"] * is_told
+
+
 async def test_a_name_that_nobody_knows_yet_is_free(tmp_path: Path) -> None:
     async with an_engine(tmp_path, VirtualClock()) as engine:
         assert await ask_as(engine, SHARED, Wish("c"))
