@@ -63,10 +63,6 @@ OUTSIDE: dict[str, str] = {
         " cluster-manager to look at. `get hub-info` and `init` ask for them and are told that"
         " there are none."
     ),
-    "* /openapi/v2": (
-        "This hub describes its kinds in OpenAPI v3 only. `init` and `addon enable` ask for v2 to"
-        " check their own YAML, and go on without."
-    ),
 }
 """What of the recording needs something that is no part of the hub, and why: labels and reasons."""
 

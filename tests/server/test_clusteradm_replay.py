@@ -38,9 +38,9 @@ async def test_a_recorded_clusteradm_gets_the_answers_it_was_recorded_with(tmp_p
     outcome = await play(exchanges, tmp_path / "data")
     assert not outcome.unexplained, "\n".join(outcome.unexplained)
     counts = {
-        "requests compared": 274,
+        "requests compared": 276,
         "watches compared": 4,
-        "kinds not served": 12,
+        "kinds not served": 10,
     }
     assert len(exchanges) == sum(counts.values()) == 290
     assert {name: outcome.counts[name] for name in counts} == counts
@@ -55,7 +55,7 @@ def test_what_needs_something_outside_the_hub_is_listed() -> None:
         [where for where in OUTSIDE if fnmatchcase(exchange.label, where)]
         for exchange in read_kubectl(CLUSTERADM)
     ]
-    assert sum(bool(each) for each in found) == 12
+    assert sum(bool(each) for each in found) == 10
     assert {where for each in found for where in each} == set(OUTSIDE)
 
 
