@@ -7,13 +7,16 @@ The shared bootstrap account registers any cluster. A bootstrap account of a clu
 import asyncio
 import json
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import click
 import yaml
 
 from hub.auth.bootstrap_policy import BOOTSTRAP_ACCOUNT, BOOTSTRAP_NAMESPACE
+from hub.auth.bootstrap_token import NAMESPACE, new_bootstrap_token
 from hub.auth.kubeconfig import Access, Credential, render_kubeconfig
+from hub.clock import SystemClock
 from hub.meta import Obj
 from tools.asking import EXIT_REFUSED, asks_a_hub, end, run
 from tools.caller import MERGE, Caller
@@ -53,11 +56,20 @@ def get() -> None:
     show_default=True,
     help="How long it is good.",
 )
+@click.option(
+    "--bootstrap-token",
+    is_flag=True,
+    help="Make a bootstrap token (id.secret), which clusteradm finds, in place of the account's.",
+)
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
-def get_token(*, kubeconfig: Path | None, expiration: float, output: str) -> None:
-    """Make a token of the shared bootstrap account, and say how to use it."""
+def get_token(
+    *, kubeconfig: Path | None, expiration: float, bootstrap_token: bool, output: str
+) -> None:
+    """Make a token that registers any cluster which has not joined, and say how to use it."""
 
     async def make(caller: Caller) -> tuple[str, str]:
+        if bootstrap_token:
+            return await _make_bootstrap_token(caller, expiration), caller.identity.server
         place = f"/api/v1/namespaces/{BOOTSTRAP_NAMESPACE}/serviceaccounts/{BOOTSTRAP_ACCOUNT}"
         return await _make_token(caller, place, expiration), caller.identity.server
 
@@ -140,6 +152,16 @@ async def _make_token(caller: Caller, account: str, expiration_s: float) -> str:
     asked = {"spec": {"expirationSeconds": int(expiration_s)}}
     made = await caller.call("POST", f"{account}/token", body=asked)
     return str(made["status"]["token"])
+
+
+async def _make_bootstrap_token(caller: Caller, expiration_s: float) -> str:
+    """Make the Secret that ``clusteradm get token --use-bootstrap-token`` looks for."""
+    clock = SystemClock()
+    token = new_bootstrap_token(clock.token)
+    expiration = clock.now() + timedelta(seconds=expiration_s)
+    secret = token.as_secret(expiration=expiration, labels={"app": "cluster-manager"})
+    await caller.call("POST", f"/api/v1/namespaces/{NAMESPACE}/secrets", body=secret)
+    return str(token)
 
 
 async def _announce(caller: Caller, name: str, *, is_accepted: bool) -> None:

@@ -75,6 +75,24 @@ async def test_a_token_registers_clusters(hub: InProcess, name: str) -> None:
     assert f"--hub-apiserver {hub.url} --wait --cluster-name <cluster_name>" in text
 
 
+async def test_a_bootstrap_token_is_made_where_clusteradm_looks_for_it(
+    hub: InProcess, name: str
+) -> None:
+    words = ("get", "token", "--bootstrap-token", "--expiration", "30m", "-o", "json")
+    token = json.loads((await run(hub, *words)).stdout)["hub-token"]
+    secrets = "/api/v1/namespaces/kube-system/secrets"
+    found = (await hub.admin.get(f"{secrets}?labelSelector=app%3Dcluster-manager"))["items"]
+    names = [each["metadata"]["name"] for each in found]
+    assert f"bootstrap-token-{token.partition('.')[0]}" in names
+    api = anonymous(hub, token=token)
+    try:
+        await api.create(CLUSTERS, named(name))
+        asked = await api.create(REQUESTS, Wish(name).as_obj())
+        assert asked["spec"]["username"].startswith("system:bootstrap:")
+    finally:
+        await api.close()
+
+
 async def test_a_lifetime_is_checked(hub: InProcess) -> None:
     for given, says in (("9m", "less than the ten minutes"), ("soon", "must be like 60s")):
         shown = await run(hub, "get", "token", "--expiration", given)
