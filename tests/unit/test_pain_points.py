@@ -115,7 +115,7 @@ REPORTS: dict[int, tuple[str, tuple[tuple[Path, str], ...]]] = {
         "deleting a cluster that is gone hangs on finalizers",
         (
             (
-                SERVER / "test_registration.py",
+                SERVER / "test_detachment.py",
                 "test_a_dead_cluster_is_detached_by_force_and_what_stays_is_told",
             ),
         ),
