@@ -37,6 +37,7 @@ from hub.registry.deletion import Policy, finalizers_for
 from hub.registry.kind import Kind, Served
 from hub.registry.labelindex import LabelIndex
 from hub.registry.objects import meta_of
+from hub.registry.races import Races
 from hub.registry.strategy import Admission, Occasion
 from hub.registry.watch import WatchHub
 from hub.store import (
@@ -65,7 +66,6 @@ Change: TypeAlias = Callable[[Obj], Obj | None]
 Companions: TypeAlias = Callable[[Obj], Sequence[tuple[Kind, Obj]]]
 """Returns what a new object never is without."""
 
-_ATTEMPTS = 16
 _GENERATED_NAME_ATTEMPTS = 8
 
 
@@ -81,6 +81,7 @@ class Engine:
         """
         self.store, self.catalog, self.clock = store, catalog, clock
         self._sealed = frozenset(sealed)
+        self._races = Races()
         self.watches = WatchHub(catalog.by_id)
         self._admissions: dict[str, list[Admission]] = {}
         self._reviews: dict[str, list[Admission]] = {}
@@ -372,7 +373,8 @@ class Engine:
     ) -> Obj:
         """Store what `make` makes of the stored document, again when another write came first."""
         kind = served.kind
-        for _attempt in range(_ATTEMPTS):
+
+        async def attempt() -> Obj:
             stored = self.find(kind, name, namespace)
             if stored is None:
                 raise not_found(served.resource, name)
@@ -391,12 +393,10 @@ class Engine:
                 return old
             try:
                 return await self._commit_update(kind, new, old, stored, call)
-            except Conflict:
-                # only an outdated read: a stale revision of the caller fails at the next check
-                continue
             except NotFound as error:
                 raise not_found(served.resource, name) from error
-        raise conflict(served.resource, name)
+
+        return await self._races.settle((kind.id, namespace, name), attempt)
 
     @staticmethod
     def _check_preconditions(served: Served, old: Obj, wanted: Preconditions) -> None:
@@ -485,7 +485,8 @@ class Engine:
         refusal = kind.strategy.deletion_refusal(name)
         if refusal:
             raise forbidden(served.resource, name, refusal)
-        for _attempt in range(_ATTEMPTS):
+
+        async def attempt() -> Deleted:
             stored = self.find(kind, name, namespace)
             if stored is None:
                 raise not_found(served.resource, name)
@@ -497,10 +498,11 @@ class Engine:
             op = Op.DELETE if held is None else Op.UPDATE
             try:
                 obj = await self._write(kind, op, held or obj, stored.revision, call)
-            except (Conflict, NotFound):
-                continue
+            except NotFound as error:
+                raise not_found(served.resource, name) from error
             return Deleted(obj, is_gone=held is None)
-        raise conflict(served.resource, name)
+
+        return await self._races.settle((kind.id, namespace, name), attempt)
 
     def _held(self, kind: Kind, obj: Obj, policy: Policy) -> Obj | None:
         """Return the object as it waits for finalizers: itself if it does already, None if none."""
