@@ -120,6 +120,8 @@ async def delete_selected(engine: Engine, ask: "Ask") -> None:
     options = parse_list_options(ask.info.query, ask.served, is_watch=False)
     await wait_for(engine, options.revision)
     entries, meta = read_page(engine, ask.served, ask.namespace, options)
+    if kind.is_volatile:
+        entries = entries.held()
     await _delete_all(engine, ask, [entry.key for entry in entries], deletion)
     await answer_page(engine, renderer, entries, meta, ask.reply)
 

@@ -6,7 +6,7 @@ revision, however long that takes and whatever is written meanwhile.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hub.meta.errors import expired
 from hub.store import Compacted, Key, Match, Page, Revision, Store, Stored
@@ -33,7 +33,7 @@ def next_count(n_entries: int, n_bytes: int) -> int:
 class Entries:
     """What a list shows, in order, at one revision: `first`, then what lies behind in the store.
 
-    `left`: how many follow `first`, None for all there are; 0 when there is nothing to be read.
+    `has_more`: whether anything does; `until`: the last key shown, empty for all there are.
     """
 
     store: Store
@@ -41,22 +41,28 @@ class Entries:
     revision: Revision
     match: Match | None
     first: list[Stored]
-    left: int | None = 0
+    has_more: bool = False
+    until: Key | None = None
 
     def __iter__(self) -> Iterator[Stored]:
         """Read on as far as is asked; ApiError 410 when the log does not reach back any more."""
-        held, left = self.first, self.left
+        held, has_more = self.first, self.has_more
         yield from held
-        while held and (left is None or left > 0):
-            count = next_count(len(held), sum(len(entry.raw) for entry in held))
-            after = held[-1].key
-            held = self._read(after, count if left is None else min(count, left))
-            left = None if left is None else left - len(held)
+        while held and has_more:
+            page = self._read(held[-1].key, next_count(len(held), sum(len(e.raw) for e in held)))
+            held, has_more = page.entries, page.has_more
+            # a key and no count says where a page ends: Events come and go meanwhile
+            if self.until is not None and held and held[-1].key >= self.until:
+                held, has_more = [e for e in held if e.key <= self.until], False
             yield from held
 
-    def _read(self, after: Key, count: int) -> list[Stored]:
+    def held(self) -> "Entries":
+        """Return the same, all in memory: of objects that will be gone and are in no log."""
+        return replace(self, first=list(self), has_more=False)
+
+    def _read(self, after: Key, count: int) -> Page:
         try:
-            page = self.store.scan_at(
+            return self.store.scan_at(
                 self.prefix,
                 self.revision,
                 after=after,
@@ -66,14 +72,13 @@ class Entries:
             )
         except Compacted as error:
             raise expired("The list takes too long: its revision is no longer kept.") from error
-        return page.entries
 
 
 def begin(store: Store, prefix: bytes, match: Match | None) -> Entries:
     """Return everything under a prefix that matches, as it is now."""
     revision = store.revision
     page = store.scan_at(prefix, revision, limit=FIRST, match=match, is_counted=False)
-    return Entries(store, prefix, revision, match, page.entries, None if page.has_more else 0)
+    return Entries(store, prefix, revision, match, page.entries, page.has_more)
 
 
 def shorten(store: Store, prefix: bytes, match: Match | None, page: Page) -> Entries:
@@ -84,5 +89,7 @@ def shorten(store: Store, prefix: bytes, match: Match | None, page: Page) -> Ent
         held += 1
         if size > HELD_BYTES:
             break
-    left = len(page.entries) - held
-    return Entries(store, prefix, page.revision, match, page.entries[:held], left)
+    if held == len(page.entries):
+        return Entries(store, prefix, page.revision, match, page.entries)
+    first, until = page.entries[:held], page.entries[-1].key
+    return Entries(store, prefix, page.revision, match, first, has_more=True, until=until)

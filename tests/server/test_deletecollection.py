@@ -54,6 +54,18 @@ async def test_what_is_selected_goes_and_is_shown_as_it_was(hub: InProcess, ns: 
     assert await left(hub, ns) == "b"
 
 
+async def test_events_are_shown_as_they_were_though_no_log_knows_them(
+    hub: InProcess, ns: str
+) -> None:
+    events = f"/api/v1/namespaces/{ns}/events"
+    about = {"kind": "ConfigMap", "namespace": ns, "name": "one"}
+    for n in range(25):
+        await hub.admin.create(events, {**named(f"e{n:02}"), "involvedObject": about})
+    answer = await hub.admin.call("DELETE", events)
+    assert names_in(answer) == [f"e{n:02}" for n in range(25)]
+    assert (await hub.admin.get(events))["items"] == []
+
+
 async def test_without_a_selector_a_namespace_is_emptied_of_a_kind(hub: InProcess, ns: str) -> None:
     secrets = f"/api/v1/namespaces/{ns}/secrets"
     for n in range(150):

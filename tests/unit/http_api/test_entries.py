@@ -62,9 +62,31 @@ async def test_a_page_that_was_let_go_is_read_again_to_its_end_and_no_further(
     await store.close()
 
 
+async def test_a_page_of_volatile_objects_ends_at_its_last_key_whatever_comes_and_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(tmp_path / "data")
+    for n in range(100):
+        await store.commit(create(key(f"n{n:04}"), volatile=True))
+    monkeypatch.setattr(entries, "HELD_BYTES", 1_000)
+    page = store.scan_at(UNDER, store.revision, limit=80)
+    found = shorten(store, UNDER, None, page)
+    assert found.has_more
+    for n in range(40, 70):
+        await store.commit(create(key(f"n{n:04}x"), volatile=True))
+    assert shown(found)[-1] == (page.entries[-1].key, page.entries[-1].revision)
+    for entry in page.entries[30:60]:
+        await store.commit(delete(entry.key, expect=entry.revision, volatile=True))
+    assert shown(found)[-1][0] == page.entries[-1].key
+    last = page.entries[-1]
+    await store.commit(delete(last.key, expect=last.revision, volatile=True))
+    assert max(found, key=lambda entry: entry.key).key < last.key
+    await store.close()
+
+
 async def test_a_short_list_and_an_empty_one_are_read_at_once(tmp_path: Path) -> None:
     store = await filled(tmp_path / "data", FIRST)
-    assert begin(store, UNDER, None).left == 0
+    assert not begin(store, UNDER, None).has_more
     assert len(shown(begin(store, UNDER, None))) == FIRST
     assert shown(begin(store, prefix("gadgets", None), None)) == []
     await store.close()
@@ -99,7 +121,7 @@ async def test_large_entries_are_held_few_at_a_time(tmp_path: Path) -> None:
             return page
 
     found = begin(store, UNDER, None)
-    counted = entries.Entries(Counted(), UNDER, found.revision, None, found.first, None)  # type: ignore[arg-type]  # it counts
+    counted = entries.Entries(Counted(), UNDER, found.revision, None, found.first, has_more=True)  # type: ignore[arg-type]  # it counts
     assert len(shown(counted)) == FIRST + 20
     assert max(held) <= HELD_BYTES
     await store.close()
