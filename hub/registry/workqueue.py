@@ -123,6 +123,8 @@ async def _work(name: str, queue: Queue, reconcile: Reconcile) -> None:
                 queue.add_after(key, again)
         finally:
             queue.done(key)
+        # a key that needs nothing awaits nothing: without a breath a whole fleet is one turn
+        await asyncio.sleep(0)
 
 
 def is_refusal(error: Exception) -> bool:

@@ -172,3 +172,23 @@ def test_a_group_of_refusals_is_a_refusal_and_one_bug_in_it_makes_it_a_bug() -> 
     assert is_refusal(ExceptionGroup("two", refusals))
     assert not is_refusal(ExceptionGroup("mixed", [*refusals, KeyError("x")]))
     assert not is_refusal(KeyError("x"))
+
+
+@pytest.mark.parametrize("workers", [1, 16])
+def test_keys_that_need_nothing_leave_others_their_turn(workers: int) -> None:
+    async def test() -> None:
+        queue, seen, turns = Queue(), [], 0
+        for n in range(480):
+            queue.add(str(n))
+
+        async def reconcile(key: str) -> None:
+            seen.append(key)
+
+        task = asyncio.ensure_future(drain("test", queue, reconcile, workers=workers))
+        while len(seen) < 480:
+            turns += 1
+            await asyncio.sleep(0)
+        task.cancel()
+        assert turns >= 480 / workers
+
+    virtually(test)
