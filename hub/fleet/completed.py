@@ -40,7 +40,7 @@ class CompletedWorks:
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        for work in self._engine.each(MANIFEST_WORK):
+        async for work in self._engine.paced(MANIFEST_WORK):
             if _ttl(work) is not None:
                 meta = meta_of(work)
                 self._queue.add(f"{meta['namespace']}/{meta['name']}")

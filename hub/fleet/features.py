@@ -47,7 +47,7 @@ class Features:
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        for cluster in self._engine.each(MANAGED_CLUSTER):
+        async for cluster in self._engine.paced(MANAGED_CLUSTER):
             self._queue.add(str(cluster["metadata"]["name"]))
         await drain("features", self._queue, self.reconcile, workers=16)
 

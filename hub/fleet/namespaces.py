@@ -8,11 +8,13 @@ and name; the agent makes the namespaces and says in each entry how that went, w
 from hub.fleet.kinds import MANAGED_CLUSTER, MANAGED_CLUSTER_SET
 from hub.fleet.sets import selector_of
 from hub.meta import Obj
+from hub.meta.selectors import LabelSelector
 from hub.registry.engine import Engine
 from hub.registry.objects import is_deleting, meta_of
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain
-from hub.store import Op
+from hub.store import Op, decode_key
+from hub.store import prefix as key_prefix
 
 
 class ManagedNamespaces:
@@ -21,6 +23,8 @@ class ManagedNamespaces:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._queue = Queue()
+        # the sets that want something, read again after one of them changed
+        self._sets: list[tuple[LabelSelector, list[Obj]]] | None = None
         engine.watches.listen(MANAGED_CLUSTER, self._cluster_changed)
         engine.watches.listen(MANAGED_CLUSTER_SET, self._set_changed)
 
@@ -36,12 +40,13 @@ class ManagedNamespaces:
         is_other = event.change.op is Op.DELETE or before is None or _terms(before) != _terms(now)
         if not is_other or not any(map(_wishes, filter(None, (before, now)))):
             return
-        for cluster in self._engine.each(MANAGED_CLUSTER):
-            self._queue.add(str(cluster["metadata"]["name"]))
+        self._sets = None
+        for stored in self._engine.store.scan(key_prefix(MANAGED_CLUSTER.id, None)).entries:
+            self._queue.add(decode_key(stored.key)[2])
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        for cluster in self._engine.each(MANAGED_CLUSTER):
+        async for cluster in self._engine.paced(MANAGED_CLUSTER):
             self._queue.add(str(cluster["metadata"]["name"]))
         await drain("managed-namespaces", self._queue, self.reconcile)
 
@@ -65,14 +70,16 @@ class ManagedNamespaces:
         return None
 
     def _wanted(self, cluster: Obj) -> list[Obj]:
+        if self._sets is None:
+            self._sets = [
+                (selector_of(name, each), _wished(name, each))
+                for each in self._engine.each(MANAGED_CLUSTER_SET)
+                if not is_deleting(each) and _wishes(each)
+                for name in (str(each["metadata"]["name"]),)
+            ]
         labels = meta_of(cluster).get("labels") or {}
         found = [
-            {**wish, "clusterSet": str(each["metadata"]["name"])}
-            for each in self._engine.each(MANAGED_CLUSTER_SET)
-            if not is_deleting(each)
-            and _wishes(each)
-            and selector_of(str(each["metadata"]["name"]), each).matches(labels)
-            for wish in _wishes(each)
+            wish for selector, wishes in self._sets if selector.matches(labels) for wish in wishes
         ]
         return sorted(found, key=_place)
 
@@ -96,6 +103,10 @@ def _present(cluster: Obj) -> list[Obj]:
 
 def _wishes(cluster_set: Obj) -> list[Obj]:
     return list((cluster_set.get("spec") or {}).get("managedNamespaces") or [])
+
+
+def _wished(name: str, cluster_set: Obj) -> list[Obj]:
+    return [{**wish, "clusterSet": name} for wish in _wishes(cluster_set)]
 
 
 def _terms(cluster_set: Obj) -> tuple[object, object, bool]:
