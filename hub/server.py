@@ -185,7 +185,7 @@ class _Hub:
         follow_rbac(self.engine, self._authorizer)
         guard_rbac(self.engine, self._authorizer)
         install_admission(self.engine, self._authorizer)
-        install_pace(self.engine, clock)
+        install_pace(self.engine, clock, bootstrap_users=config.auto_approve_users)
         backup.follow(self._catalog)
         self._hold_s = _HOLD_AFTER_RESTORE_S if backup.start_kind == "restored" else 0.0
         self._definitions = Definitions(

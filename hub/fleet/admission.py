@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from hub.auth.rbac import Authorizer
 from hub.auth.user import Attributes, User
+from hub.fleet.detachment import FORCE
 from hub.fleet.kinds import (
     CLUSTER_GROUP,
     MANAGED_CLUSTER,
@@ -40,7 +41,8 @@ class ClusterAdmission:
         """Default the set, stamp taints, ask for the rights of acceptance and set changes.
 
         Denial takes the same right. OCM's webhook asks nothing then, so that whoever holds the
-        bootstrap token, which lies on every cluster, may cut off any other.
+        bootstrap token, which lies on every cluster, may cut off any other. So does the annotation
+        `FORCE`, which set in advance would turn a later detachment into an abandonment.
         """
         name = str(meta_of(new).get("name") or "")
         self._default_set(new)
@@ -48,14 +50,18 @@ class ClusterAdmission:
         _check_addresses(new)
         is_accepted = bool((new.get("spec") or {}).get("hubAcceptsClient"))
         was_accepted = old is not None and bool((old.get("spec") or {}).get("hubAcceptsClient"))
+        right = Attributes("update", REGISTER_GROUP, "*", "managedclusters", "accept", name=name)
         if is_accepted is not was_accepted:
-            asked = Attributes(
-                "update", REGISTER_GROUP, "*", "managedclusters", "accept", name=name
-            )
             action = "accept" if is_accepted else "deny"
             if is_accepted:
                 self._refuse_ending(name)
-            self._require(occasion.user, asked, name, f"{action} ManagedCluster")
+            self._require(occasion.user, right, name, f"{action} ManagedCluster")
+        if _force_of(new) not in ("", _force_of(old)):
+            action = (
+                f"set the annotation {FORCE}: this takes the right to update "
+                f"managedclusters/accept in {REGISTER_GROUP}"
+            )
+            self._require(occasion.user, right, name, action)
         before = set_of(old) if old is not None else ""
         after = set_of(new)
         for changed in {before, after} - {""} if before != after else ():
@@ -96,6 +102,12 @@ class ClusterAdmission:
         for taint in (new.get("spec") or {}).get("taints") or []:
             known = before.get((taint.get("key"), taint.get("value"), taint.get("effect")))
             taint["timeAdded"] = known.get("timeAdded", now) if known else now
+
+
+def _force_of(cluster: Obj | None) -> str:
+    """Return what a cluster says of detachment by force, "" for nothing."""
+    annotations = meta_of(cluster).get("annotations") if cluster is not None else None
+    return str((annotations or {}).get(FORCE) or "")
 
 
 def _check_addresses(cluster: Obj) -> None:

@@ -112,7 +112,7 @@ class Approver:
             return self._authorizer.authorize(user, asked).allowed
         if user.name == bootstrap_account(cluster):
             return self._engine.find(MANAGED_CLUSTER, cluster) is not None
-        return self._is_bootstrap_user(user) and not self._has_joined(cluster)
+        return is_listed(user.name, self._bootstrap_users) and not self._has_joined(cluster)
 
     def _has_joined(self, cluster: str) -> bool:
         found = self._engine.peek(MANAGED_CLUSTER, cluster)
@@ -133,11 +133,13 @@ class Approver:
             component="hublet",
         )
 
-    def _is_bootstrap_user(self, user: User) -> bool:
-        return any(
-            user.name == listed or (listed.endswith("*") and user.name.startswith(listed[:-1]))
-            for listed in self._bootstrap_users
-        )
+
+def is_listed(user: str, bootstrap_users: Collection[str]) -> bool:
+    """Whether the operator's list has a user, by name or by a beginning that ends in ``*``."""
+    return any(
+        user == listed or (listed.endswith("*") and user.startswith(listed[:-1]))
+        for listed in bootstrap_users
+    )
 
 
 def bootstrap_account(cluster: str) -> str:

@@ -1,12 +1,13 @@
-"""How a ManagedCluster goes: what is in its namespace first, its rights last.
+"""How a ManagedCluster goes: what is in its namespace, and its rights but those of the work agent.
 
 The order of OCM's gc and managedcluster controllers (pkg/registration/hub): add-ons in the order of
-their cleanup priority, then works, each waiting for the agents' finalizers; the work agent keeps
-its rights until its last work is gone. The namespace is kept.
+their cleanup priority, then works, each waiting for the agents' finalizers. The role, its binding
+and the registration agent's binding go in the first pass; the work agent keeps its rights until its
+last work is gone. The namespace is kept.
 
 An agent that is dead never takes its finalizers off. For such a cluster an administrator sets the
-annotation `FORCE`: the finalizers are taken off here, and an Event says what was abandoned on the
-cluster, as nobody has removed it there.
+annotation `FORCE`: an Event says what is abandoned on the cluster, as nobody removes it there, and
+then the finalizers are taken off here.
 """
 
 from hub.auth.bootstrap_policy import CLUSTER_ROLE_PREFIX, WORK_FINALIZER
@@ -86,16 +87,23 @@ class Detachment:
         await self._engine.modify(MANAGED_CLUSTER, name, change, subresource="status")
 
     async def _abandon(self, name: str, cluster: Obj) -> None:
-        """Take the finalizers off what is in the namespace, and tell what stays on the cluster."""
-        abandoned: list[str] = []
-        for kind in (MANAGED_CLUSTER_ADDON, MANIFEST_WORK):
-            for obj in self._engine.each(kind, name):
-                own = str(meta_of(obj)["name"])
-                if meta_of(obj).get("finalizers"):
-                    await self._strip(kind, own, name)
-                    abandoned.append(f"{kind.plural}/{own}")
-        if not abandoned:
+        """Tell what stays on the cluster, and take the finalizers off what is in the namespace.
+
+        In this order: nothing is abandoned untold. What fails in between is told twice.
+        """
+        held = [
+            (kind, str(meta_of(obj)["name"]))
+            for kind in (MANAGED_CLUSTER_ADDON, MANIFEST_WORK)
+            for obj in self._engine.each(kind, name)
+            if meta_of(obj).get("finalizers")
+        ]
+        if not held:
             return
+        await self._tell_abandoned(cluster, [f"{kind.plural}/{own}" for kind, own in held])
+        for kind, own in held:
+            await self._strip(kind, own, name)
+
+    async def _tell_abandoned(self, cluster: Obj, abandoned: list[str]) -> None:
         shown = ", ".join(abandoned[:_NAMED])
         more = f" and {len(abandoned) - _NAMED} more" if len(abandoned) > _NAMED else ""
         await warn(

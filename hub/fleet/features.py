@@ -2,12 +2,14 @@
 
 Mirrors OCM's pkg/registration/hub/addon/discovery_controller.go:
 ``feature.open-cluster-management.io/addon-<name>`` is available, unhealthy or unreachable, so that
-placements can select clusters by their add-ons.
+placements can select clusters by their add-ons. An add-on whose name is too long for a label's key
+has none: refused once, it would keep all the others from being written.
 """
 
 from hub.fleet.conditions import AVAILABLE, condition_status, find_condition
 from hub.fleet.kinds import MANAGED_CLUSTER, MANAGED_CLUSTER_ADDON
 from hub.meta import Obj
+from hub.meta.names import label_key_errors
 from hub.registry.engine import Engine
 from hub.registry.objects import is_deleting, meta_of
 from hub.registry.watch import Event
@@ -57,9 +59,10 @@ class Features:
         if cluster is None or is_deleting(cluster) or find_condition(cluster, AVAILABLE) is None:
             return None
         wanted = {
-            f"{PREFIX}{meta_of(addon)['name']}": _value(addon)
+            key: _value(addon)
             for addon in self._engine.each(MANAGED_CLUSTER_ADDON, name)
-            if not is_deleting(addon)
+            if not label_key_errors(key := f"{PREFIX}{meta_of(addon)['name']}")
+            and not is_deleting(addon)
         }
         if _features(cluster) == wanted:
             return None

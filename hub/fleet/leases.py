@@ -22,7 +22,7 @@ from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.meta.timestamp import format_micro_time, parse_time
 from hub.registry.builtin import LEASE
-from hub.registry.engine import Engine
+from hub.registry.engine import Change, Engine
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain
 from hub.store import Op
@@ -142,30 +142,38 @@ class LeaseJudge:
         if left > 0:
             return left
         if condition_status(cluster, AVAILABLE) not in ("Unknown", ""):
-            await self._lose(name)
+            await self._lose(name, heard)
         # a renewal does not queue the cluster: the agent itself turns Available back to True
         return GRACE_LEASES * self._lease_s(name)
 
-    async def _lose(self, name: str) -> None:
-        """Turn a silent cluster and all its add-ons to Unknown."""
+    async def _lose(self, name: str, heard_s: float) -> None:
+        """Turn a silent cluster and all its add-ons to Unknown, until it is heard again."""
         reason = "ManagedClusterLeaseUpdateStopped"
         message = "Registration agent stopped updating its lease."
         now = self._clock.now()
 
-        def change(obj: Obj) -> None:
-            set_condition(obj, "Available", "Unknown", reason=reason, message=message, now=now)
+        def lost(type_: str) -> Change:
+            def change(obj: Obj) -> None:
+                if self._heard_s.get(name) == heard_s:  # a renewal may come between the writes
+                    set_condition(obj, type_, "Unknown", reason=reason, message=message, now=now)
+
+            return change
 
         # the cluster last: it says that its add-ons are done, and nothing is tried again after it
         for addon in self._engine.each(MANAGED_CLUSTER_ADDON, name):
             own = str(addon["metadata"]["name"])
             try:
                 await self._engine.modify(
-                    MANAGED_CLUSTER_ADDON, own, change, namespace=name, subresource="status"
+                    MANAGED_CLUSTER_ADDON,
+                    own,
+                    lost("Available"),
+                    namespace=name,
+                    subresource="status",
                 )
             except ApiError as error:
                 if error.code != HTTPStatus.NOT_FOUND:  # deleted meanwhile
                     raise
-        await self._set(name, AVAILABLE, "Unknown", reason, message)
+        await self._engine.modify(MANAGED_CLUSTER, name, lost(AVAILABLE), subresource="status")
 
     async def _report_clock(self, name: str, cluster: Obj) -> None:
         is_off = self._is_off(name, self._skew_s.get(name))

@@ -84,7 +84,7 @@ class Registration:
             return None
         if (cluster.get("spec") or {}).get("hubAcceptsClient"):
             await self._accept(name, cluster)
-        elif condition_status(cluster, ACCEPTED) == "True":
+        elif self._is_to_deny(name, cluster):
             await self._deny(name)
         await self._mark(name)
         return None
@@ -169,6 +169,27 @@ class Registration:
             set_condition(obj, ACCEPTED, status, reason=reason, message=message, now=now)
 
         await self._engine.modify(MANAGED_CLUSTER, name, change, subresource="status")
+
+    def _is_to_deny(self, name: str, cluster: Obj) -> bool:
+        """Whether a cluster that is not accepted has anything of an acceptance.
+
+        The condition alone does not tell: it is written last, and an acceptance that failed before
+        has given rights already.
+        """
+        told = condition_status(cluster, ACCEPTED)
+        if told == "True":
+            return True
+        denied = {obj["kind"]: obj for obj in cluster_rbac(name, accepted=False)}
+        for obj in cluster_rbac(name):
+            meta, kept = obj["metadata"], denied.get(obj["kind"])
+            present = self._engine.peek(
+                _RBAC[obj["kind"]], str(meta["name"]), str(meta.get("namespace") or "")
+            )
+            if present is None:
+                continue
+            if kept is None or told != "False" or _is_behind(present, kept):
+                return True
+        return False
 
     async def _deny(self, name: str) -> None:
         for obj in cluster_rbac(name, accepted=False):

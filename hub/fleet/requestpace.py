@@ -8,10 +8,12 @@ The pace fits 3,000 clusters that join at once through one shared token, and an 
 """
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from hub.auth.user import MASTERS
 from hub.clock import Clock
+from hub.fleet.approval import is_listed
 from hub.meta import Obj
 from hub.meta.errors import too_many_requests
 from hub.registry.engine import Engine
@@ -30,7 +32,7 @@ class Pace:
 
 
 BOOTSTRAP = Pace(100.0, 1000.0)
-"""For ServiceAccounts and bootstrap tokens, which many clusters may share."""
+"""For ServiceAccounts, bootstrap tokens and listed users, which many clusters may share."""
 
 AGENT = Pace(0.2, 20.0)
 """For everybody else: an agent asks once in weeks, and a few times when something is wrong."""
@@ -46,8 +48,10 @@ _SHARED = ("system:serviceaccount:", "system:bootstrap:")
 class RequestPace:
     """The admission of CertificateSigningRequests."""
 
-    def __init__(self, engine: Engine, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(
+        self, engine: Engine, clock: Clock, *, bootstrap_users: Collection[str] = ()
+    ) -> None:
+        self._clock, self._bootstrap_users = clock, bootstrap_users
         self._full_at_s: dict[str, float] = {}
         """When each requester's bucket is full again."""
         self._waiting: Counter[str] = Counter()
@@ -65,13 +69,16 @@ class RequestPace:
             return
         if self._waiting[user.name] >= MOST_WAITING:
             raise too_many_requests()
-        pace = BOOTSTRAP if user.name.startswith(_SHARED) else AGENT
+        pace = BOOTSTRAP if self._is_shared(user.name) else AGENT
         now_s = self._clock.monotonic_s()
         full_at_s = max(self._full_at_s.get(user.name, now_s), now_s) + 1 / pace.a_second
         if (full_at_s - now_s) * pace.a_second > pace.burst + _ROUNDING:
             raise too_many_requests()
         self._full_at_s[user.name] = full_at_s
         self._tidy(now_s)
+
+    def _is_shared(self, user: str) -> bool:
+        return user.startswith(_SHARED) or is_listed(user, self._bootstrap_users)
 
     def _tidy(self, now_s: float) -> None:
         if len(self._full_at_s) > _TIDY_AT:
@@ -93,6 +100,6 @@ class RequestPace:
             del self._waiting[name]
 
 
-def install_pace(engine: Engine, clock: Clock) -> None:
-    """Put the limits into the engine."""
-    engine.admit(CSR, RequestPace(engine, clock))
+def install_pace(engine: Engine, clock: Clock, *, bootstrap_users: Collection[str]) -> None:
+    """Put the limits into the engine; `bootstrap_users` as the operator has listed them."""
+    engine.admit(CSR, RequestPace(engine, clock, bootstrap_users=bootstrap_users))

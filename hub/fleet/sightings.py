@@ -14,6 +14,10 @@ from hub.meta.timestamp import format_time
 
 _PREFIX = "system:open-cluster-management:"
 _REFUSALS = 5
+_PROGRAMS = 8
+"""A cluster has three or four; the names are the client's own words."""
+_MOST_TEXT = 256
+"""Characters kept of a User-Agent and of a request: both are the client's own words too."""
 _MOST_CLUSTERS = 20_000
 _REFUSED = frozenset({401, 403, 413, 415, 422, 429})
 """What an agent does not expect; conflicts and absences are its daily bread."""
@@ -46,7 +50,7 @@ class Request:
 @dataclass(slots=True)
 class _Cluster:
     last: dict[str, Request] = field(default_factory=dict)
-    """By program, the first word of the User-Agent."""
+    """By program, the first word of the User-Agent; the one seen longest ago first."""
     refused: deque[Request] = field(default_factory=lambda: deque(maxlen=_REFUSALS))
 
 
@@ -83,14 +87,18 @@ class Sightings:
             found = self._clusters[cluster] = _Cluster()
         ends = certificate_ends_unix_s
         request = Request(
-            what=what,
+            what=what[:_MOST_TEXT],
             code=code,
             at=self._clock.now(),
             agent=agent,
-            user_agent=user_agent,
+            user_agent=user_agent[:_MOST_TEXT],
             certificate_ends=None if ends is None else dt.datetime.fromtimestamp(ends, dt.UTC),
         )
-        found.last[user_agent.partition("/")[0]] = request
+        program = request.user_agent.partition("/")[0]
+        found.last.pop(program, None)
+        found.last[program] = request
+        if len(found.last) > _PROGRAMS:
+            del found.last[next(iter(found.last))]
         if code in _REFUSED:
             found.refused.append(request)
 

@@ -7,12 +7,14 @@ import pytest
 from hub.auth.rbac import Authorizer
 from hub.auth.user import User
 from hub.fleet.admission import SET_LABEL, install_admission, set_of
+from hub.fleet.detachment import FORCE
 from hub.fleet.kinds import MANAGED_CLUSTER, MANIFEST_WORK
 from hub.fleet.sets import selector_of
 from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.registry.builtin import NAMESPACE
 from hub.registry.call import Call
+from hub.registry.engine import Change
 from tests.unit.registry.given import VirtualClock, an_engine
 
 
@@ -212,6 +214,36 @@ async def test_the_addresses_of_a_cluster_are_https(
         with pytest.raises(ApiError, match=r"managedClusterClientConfigs\[1\].url") as refused:
             await engine.create(MANAGED_CLUSTER, given)
         assert refused.value.code == 400
+
+
+async def test_detachment_by_force_takes_the_right_of_acceptance(tmp_path: Path) -> None:
+    """Every agent may update its own ManagedCluster, and a bootstrap identity all of them."""
+
+    def mark(value: str | None) -> Change:
+        def change(obj: Obj) -> None:
+            annotations = {**(obj["metadata"].get("annotations") or {}), "other": "x", FORCE: value}
+            obj["metadata"]["annotations"] = {k: v for k, v in annotations.items() if v}
+
+        return change
+
+    async with an_engine(tmp_path, VirtualClock()) as engine:
+        install_admission(engine, rights(may_join("default"), may_accept("mine")))
+        planted = cluster("c")
+        planted["metadata"]["annotations"] = {FORCE: "true"}
+        says = f'"u" is not allowed to set the annotation {FORCE}: this takes the right to update'
+        with pytest.raises(ApiError, match=says) as refused:
+            await engine.create(MANAGED_CLUSTER, planted, call=CALL)
+        assert refused.value.code == 403
+        for name in ("c", "mine"):
+            await engine.create(MANAGED_CLUSTER, cluster(name), call=CALL)
+        with pytest.raises(ApiError, match=says):
+            await engine.modify(MANAGED_CLUSTER, "c", mark("true"), call=CALL)
+        await engine.modify(MANAGED_CLUSTER, "mine", mark("true"), call=CALL)
+        await engine.modify(MANAGED_CLUSTER, "c", mark("false"))
+        with pytest.raises(ApiError, match=says):
+            await engine.modify(MANAGED_CLUSTER, "c", mark("true"), call=CALL)
+        for harmless in ("false", None):
+            await engine.modify(MANAGED_CLUSTER, "c", mark(harmless), call=CALL)
 
 
 async def test_a_cluster_whose_namespace_ends_is_not_accepted(tmp_path: Path) -> None:

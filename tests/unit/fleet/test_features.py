@@ -49,6 +49,17 @@ async def test_labels_follow_the_add_ons(tmp_path: Path) -> None:
         assert engine.get(MANAGED_CLUSTER, "c") == before
 
 
+async def test_an_add_on_whose_name_fits_no_label_does_not_stop_the_others(tmp_path: Path) -> None:
+    async with an_engine(tmp_path, VirtualClock(), namespaces=("c",)) as engine:
+        features = Features(engine)
+        await engine.create(MANAGED_CLUSTER, {"metadata": {"name": "c"}})
+        await report(engine, MANAGED_CLUSTER, "c", AVAILABLE, "True")
+        longest = "x" * (63 - len("addon-"))
+        for name in ("work", longest, f"{longest}x"):
+            await engine.create(MANAGED_CLUSTER_ADDON, {"metadata": {"name": name}}, namespace="c")
+        assert await labels(engine, features) == {"work": "unreachable", longest: "unreachable"}
+
+
 async def test_a_label_that_somebody_sets_is_set_right(tmp_path: Path) -> None:
     async with an_engine(tmp_path, VirtualClock(), namespaces=("c",)) as engine:
         features = Features(engine)

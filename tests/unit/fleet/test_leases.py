@@ -153,6 +153,31 @@ async def test_an_add_on_deleted_meanwhile_does_not_save_the_others(
         assert given.status(AVAILABLE) == "Unknown"
 
 
+async def test_a_cluster_that_renews_while_its_add_ons_are_written_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_cluster(tmp_path) as given:
+        for name in ("a", "b"):
+            addon = {"metadata": {"name": name}}
+            await given.engine.create(MANAGED_CLUSTER_ADDON, addon, namespace="c")
+        given.clock.move(300)
+        modify = given.engine.modify
+
+        async def racing(
+            kind: Kind, name: str, change: Change, *, namespace: str = "", subresource: str = ""
+        ) -> Obj:
+            if (kind, name) == (MANAGED_CLUSTER_ADDON, "b"):
+                given.clock.move(1)
+                await given.renew()
+            return await modify(kind, name, change, namespace=namespace, subresource=subresource)
+
+        monkeypatch.setattr(given.engine, "modify", racing)
+        await given.judge_now()
+        later = given.engine.get(MANAGED_CLUSTER_ADDON, "b", "c")
+        assert condition_status(later, "Available") == ""
+        assert given.status(AVAILABLE) == "True"
+
+
 @pytest.mark.parametrize("seconds", [-1, -(10**30)])
 async def test_a_lease_duration_below_zero_is_not_due_all_the_time(
     tmp_path: Path, seconds: int

@@ -43,7 +43,8 @@ class Given:
 async def given(path: Path) -> AsyncIterator[Given]:
     clock = VirtualClock()
     async with an_engine(path, clock) as engine:
-        yield Given(engine, clock, RequestPace(engine, clock))
+        listed = ("fleet-bootstrap", "corp:*")
+        yield Given(engine, clock, RequestPace(engine, clock, bootstrap_users=listed))
 
 
 async def test_ten_thousand_requests_at_once_are_cut_to_the_burst(tmp_path: Path) -> None:
@@ -66,6 +67,14 @@ async def test_three_thousand_clusters_that_join_within_a_minute_are_all_heard(
         for _ in range(3000):
             assert each.refusal(SHARED) is None
             each.clock.move(0.02)
+
+
+async def test_a_listed_user_is_a_shared_one_whatever_its_name(tmp_path: Path) -> None:
+    """A user of a client certificate, say: 3,000 clusters would take four hours as one agent."""
+    async with given(tmp_path) as each:
+        for name in ("fleet-bootstrap", "corp:joiner"):
+            assert each.taken(User(name), 2000) == BOOTSTRAP.burst
+        assert each.taken(User("fleet-bootstrap-2"), 2000) == AGENT.burst
 
 
 async def test_an_agent_may_ask_a_few_times(tmp_path: Path) -> None:

@@ -70,3 +70,19 @@ def test_the_end_of_a_certificate_is_told() -> None:
         AGENT, what="get leases", code=200, user_agent="", certificate_ends_unix_s=1_800_000_000.0
     )
     assert sightings.of("c")["last"][""]["certificateEnds"] == "2027-01-15T08:00:00Z"
+
+
+def test_a_client_that_changes_its_name_fills_nothing() -> None:
+    sightings = Sightings(VirtualClock())
+    for number in range(1000):
+        note(sightings, user_agent=f"p{number}/v1")
+        note(sightings, user_agent="work/v2")
+    assert list(sightings.of("c")["last"]) == [*(f"p{n}" for n in range(993, 1000)), "work"]
+
+
+def test_what_a_client_says_is_cut() -> None:
+    sightings = Sightings(VirtualClock())
+    note(sightings, what="get " + "x" * 10_000, user_agent="y" * 10_000)
+    ((program, request),) = sightings.of("c")["last"].items()
+    assert program == request["userAgent"] == "y" * 256
+    assert request["request"] == "get " + "x" * 252

@@ -26,3 +26,22 @@ async def test_a_message_beyond_a_kibibyte_is_cut(tmp_path: Path, message: str, 
         (event,) = engine.each(EVENT)
         assert event["message"] == kept
         assert len(kept.encode()) <= MESSAGE_BYTES
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("x" * 236, "x" * 236 + "."),
+        ("x" * 237, "x" * 236 + "."),
+        ("x" * 253, "x" * 236 + "."),
+        (f"{'x' * 234}.-y{'z' * 10}", "x" * 234 + "."),
+        ("system:node", "00000000-0000-4000-8000-"),
+    ],
+)
+async def test_an_object_of_any_name_has_events(tmp_path: Path, name: str, begins: str) -> None:
+    async with an_engine(tmp_path, VirtualClock(), namespaces=("default",)) as engine:
+        about = {"kind": "Any", "name": name, "uid": "u"}
+        await warn(engine, about, reason="R", message="m", component="hublet")
+        (event,) = engine.each(EVENT)
+        assert event["metadata"]["name"].startswith(begins)
+        assert event["involvedObject"]["name"] == name
