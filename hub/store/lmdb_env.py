@@ -275,12 +275,18 @@ def _revision(raw: bytes) -> Revision:
 def _is_full(error: lmdb.Error, path: Path) -> bool:
     """Whether an error of a write means that there is no room.
 
-    LMDB takes a write that the volume cut short, as a full one does, for EIO.
+    LMDB takes a write that the volume cut short, as a full one does, for EIO. Never raises: a
+    volume that fails may not even say how much room it has.
     """
     if isinstance(error, lmdb.MapFullError | lmdb.DiskError) or error.code in _FULL:
         return True
-    volume = os.statvfs(path)
-    return error.code == errno.EIO and volume.f_bavail * volume.f_frsize < _SCARCE_BYTES
+    if error.code != errno.EIO:
+        return False
+    try:
+        volume = os.statvfs(path)
+    except OSError:
+        return False
+    return volume.f_bavail * volume.f_frsize < _SCARCE_BYTES
 
 
 def _broken(path: Path, error: lmdb.Error) -> str:
