@@ -90,7 +90,7 @@ class Config:
         """Return where the hub key is."""
         if self.key_file is not None:
             return self.key_file
-        return self.data_dir.with_name(f"{self.data_dir.name}.key")
+        return default_key_file(self.data_dir)
 
     def public_url(self, port: int) -> str:
         """Return what clients are told, when the hub listens on `port`."""
@@ -104,6 +104,16 @@ class Config:
         if address.is_unspecified:
             host = "::1" if address.version == 6 else "127.0.0.1"
         return f"https://[{host}]:{port}" if address.version == 6 else f"https://{host}:{port}"
+
+
+def default_key_file(data_dir: Path) -> Path:
+    """Return where the hub key of a data directory is unless it is named: beside it.
+
+    A directory told by its place alone (``.``, ``..``) is looked up for its name. ``/`` has none,
+    and nothing lies beside it: its key would be inside, which whoever loads it refuses.
+    """
+    named = data_dir if data_dir.name not in ("", "..") else data_dir.resolve()
+    return named.parent / f"{named.name}.key"
 
 
 def is_nested(directory: Path, object_store: str) -> bool:

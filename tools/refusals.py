@@ -44,7 +44,7 @@ def _setting_of(refused: Path, places: Mapping[str, Path]) -> str | None:
     path = refused.absolute()
     absolute = {setting: place.absolute() for setting, place in places.items()}
     for setting, place in absolute.items():
-        staged = place.with_name(f"{place.name}.restoring")
+        staged = place.parent / f"{place.name}.restoring"
         if path.is_relative_to(place) or path.is_relative_to(staged):
             return setting
     return next((s for s, place in absolute.items() if place.is_relative_to(path)), None)

@@ -17,7 +17,7 @@ import msgspec
 
 from hub import store as hub_store
 from hub.clock import SystemClock
-from hub.config import is_nested
+from hub.config import default_key_file, is_nested
 from hub.store import HubKey, load_hub_key
 from snapshot.errors import (
     KeyMissing,
@@ -255,7 +255,7 @@ def _refuse_inside(url: str, data_dir: Path) -> None:
     A new target is built in ``DIR.restoring`` beside it, so that must be apart too.
     """
     place = data_dir.absolute()
-    for each in (place, place.with_name(f"{place.name}.restoring")):
+    for each in (place, place.parent / f"{place.name}.restoring"):
         if is_nested(each, url):
             raise TargetNotEmpty(
                 f"{each} and the object store {url} lie inside each other",
@@ -288,8 +288,7 @@ def _key(remote: Remote, key_file: Path | None, *, data_dir: Path) -> HubKey:
 
 
 def _default_key(data_dir: Path) -> Path:
-    place = data_dir.absolute()
-    return place.with_name(f"{place.name}.key")
+    return default_key_file(data_dir.absolute())
 
 
 def _head(remote: Remote) -> Head:

@@ -13,6 +13,7 @@ from typing import ParamSpec, TypeVar
 import click
 
 from hub.clock import SystemClock
+from hub.config import default_key_file
 from hub.meta.codec.json import decode, draft
 from hub.store import Draft, HubKey, Store, compact_store, load_hub_key, verify_store
 from tools.failures import EXIT_OS, KNOWN, explain, fail
@@ -122,7 +123,7 @@ def _redraft(document: bytes) -> Draft:
 
 def _on(data_dir: Path, key_file: Path | None, work: Callable[[HubKey], T]) -> T:
     """Do something to a store with its hub key, or end with what is wrong."""
-    file = key_file or data_dir.with_name(f"{data_dir.name}.key")
+    file = key_file or default_key_file(data_dir)
     try:
         return work(load_hub_key(file, outside=data_dir))
     except FileNotFoundError as error:

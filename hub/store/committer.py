@@ -3,7 +3,8 @@
 Owns group commit: a batch is whatever is queued, with a short linger when writers are concurrent
 and none when a single one waits; one transaction, one fsync, then every caller is answered. A job
 that is refused fails alone; an error of the engine or the disk fails the batch with `MapFull` or
-`Broken`, and the thread goes on with the next one.
+`Broken`, and the thread goes on with the next one. Should even that fail, every job from then on is
+answered with `Broken`, so that nobody waits for a thread that has ended.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from typing import Protocol
 import lmdb
 
 from hub.store.api import Change, Position, Revision
-from hub.store.errors import StoreError
+from hub.store.errors import Broken, StoreError
 from hub.store.ledger import Ledger, Shared
 from hub.store.lmdb_env import Environment, Txn
 from hub.store.sequence import Slot
@@ -125,9 +126,16 @@ class Committer:
 
     def _run(self) -> None:
         previous = 1
+        escaped: BaseException | None = None
         while tickets := self._gather(previous):
             began_s = self._now_s()
-            batch = self._commit(tickets)
+            if escaped is None:
+                try:
+                    batch = self._commit(tickets)
+                except BaseException as error:  # noqa: BLE001  the thread must not end unnoticed
+                    escaped = error
+            if escaped is not None:  # perhaps with its transaction open: it cannot be used again
+                batch = _broken(tickets, escaped)
             self._count(batch, self._now_s() - began_s)
             previous = len(tickets)
             self._deliver(batch)
@@ -196,3 +204,14 @@ def _fail(batch: Batch, ledger: Ledger | None, error: Exception, env: Environmen
     batch.position, batch.has_failed = None, True
     if ledger is not None:
         batch.settled = [(slot, None) for slot, _ in ledger.settled]
+
+
+def _broken(tickets: list[Ticket], error: BaseException) -> Batch:
+    """Fail every ticket, those refused alone too: whoever hears of it knows that the store ends."""
+    for ticket in tickets:
+        ticket.error = Broken(
+            f"the store cannot tell what became of a commit ({error!r}): start the hub again; the "
+            "next start finds out whether the last writes are in the file"
+        )
+        ticket.error.__cause__ = error
+    return Batch(tickets, has_failed=True)

@@ -7,7 +7,7 @@ copy from the original.
 - A file that is no LMDB 0.9 file is refused: it is not ours.
 - A file cut short, or one whose *mark* does not fit, is walked page by page (`lmdb.verify`, pure
   Python) before the engine maps it; a torn copy of a live file is refused there or, when only its
-  contents are wrong, by `Store.verify`, which the caller runs on every unmarked file.
+  contents are wrong, by the audit, which the caller runs on every unmarked file.
 - The mark (``data.mark``: inode of the file and of the directory) is written once a file has
   passed. A crash leaves it in place, since LMDB's own commits cannot tear; a file copied by cp,
   rsync or a restore tool has another inode; a volume snapshot, which is atomic, keeps it.
@@ -95,7 +95,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Nothing of the present file is touched when the block fails.
     """
     aside = path / BUILD_DIRECTORY
-    shutil.rmtree(aside, ignore_errors=True)
+    discard_build(path)
     aside.mkdir(mode=0o700)
     try:
         yield aside
@@ -103,7 +103,7 @@ def replacing(path: Path) -> Iterator[Path]:
         sync_file(made)
         made.rename(path / DATA_FILE)
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        discard_build(path)
     discard_lock_file(path)
     mark_file(path)
     sync_directory(path)
@@ -134,6 +134,11 @@ def check_pages(path: Path) -> None:
 def discard_lock_file(path: Path) -> None:
     """Remove the engine's reader table; ours to do while we hold the directory's lock."""
     (path / LOCK_FILE).unlink(missing_ok=True)
+
+
+def discard_build(path: Path) -> None:
+    """Remove what a crash left of `replacing`; ours to do while we hold the directory's lock."""
+    shutil.rmtree(path / BUILD_DIRECTORY, ignore_errors=True)
 
 
 def _read_meta(file: Path) -> tuple[int, int]:

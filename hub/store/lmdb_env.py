@@ -131,7 +131,7 @@ class Environment:
         """Return what the store's callers are told of an error of the engine while writing."""
         if isinstance(error, lmdb.PanicError) or self._has_panicked():
             return Broken(_broken(self.path, error))
-        if _is_full(error, self.path):
+        if is_full(error, self.path):
             return MapFull(
                 f"nothing was written, the volume or the map is full ({error}): free space, the "
                 "store goes on by itself"
@@ -256,6 +256,23 @@ def check_format(txn: Txn, env: Environment) -> None:
         )
 
 
+def is_full(error: lmdb.Error, path: Path) -> bool:
+    """Whether an error of a write means that there is no room.
+
+    LMDB takes a write that the volume cut short, as a full one does, for EIO. Never raises: a
+    volume that fails may not even say how much room it has.
+    """
+    if isinstance(error, lmdb.MapFullError | lmdb.DiskError) or error.code in _FULL:
+        return True
+    if error.code != errno.EIO:
+        return False
+    try:
+        volume = os.statvfs(path)
+    except OSError:
+        return False
+    return volume.f_bavail * volume.f_frsize < _SCARCE_BYTES
+
+
 def empty_position() -> Position:
     """Return where a new store stands."""
     return Position(Revision(0), state_hash.to_bytes(state_hash.EMPTY), 0)
@@ -270,17 +287,6 @@ def _require(txn: Txn, env: Environment, name: bytes) -> bytes:
 
 def _revision(raw: bytes) -> Revision:
     return Revision(int(_U64.unpack(raw)[0]))
-
-
-def _is_full(error: lmdb.Error, path: Path) -> bool:
-    """Whether an error of a write means that there is no room.
-
-    LMDB takes a write that the volume cut short, as a full one does, for EIO.
-    """
-    if isinstance(error, lmdb.MapFullError | lmdb.DiskError) or error.code in _FULL:
-        return True
-    volume = os.statvfs(path)
-    return error.code == errno.EIO and volume.f_bavail * volume.f_frsize < _SCARCE_BYTES
 
 
 def _broken(path: Path, error: lmdb.Error) -> str:

@@ -15,7 +15,7 @@ from hub.store import audit
 from hub.store.api import Position, Revision
 from hub.store.dictionary import Dictionaries
 from hub.store.directory import DATA_FILE, DirectoryLock, check_pages, has_store, replacing
-from hub.store.errors import Corrupt, InvariantError, MapFull
+from hub.store.errors import Corrupt, InvariantError, MapFull, WriteFailed
 from hub.store.hubkey import DataKeys, HubKey, unwrap_data_keys
 from hub.store.lmdb_env import (
     NAME_DATA_KEYS,
@@ -24,6 +24,7 @@ from hub.store.lmdb_env import (
     Environment,
     Txn,
     check_format,
+    is_full,
     read_dictionaries,
     read_marks,
     read_name,
@@ -78,8 +79,8 @@ def verify_store(path: Path, *, hub_key: HubKey) -> Report:
 def compact_store(path: Path, *, hub_key: HubKey) -> Compaction:
     """Rewrite the file without its free pages, and put it in place once it is checked.
 
-    Needs room beside it for what it holds. Raises MapFull when there is none (nothing has changed
-    then), else as `verify_store`.
+    Needs room beside it for what it holds. Raises MapFull when there is none and WriteFailed when
+    the volume fails (nothing has changed then), else as `verify_store`.
     """
     with _locked(path):
         check_pages(path)
@@ -107,9 +108,14 @@ def _copy(path: Path, aside: Path) -> None:
     try:
         env.env.copy(str(aside), compact=True)
     except lmdb.Error as error:
-        raise MapFull(
-            f"nothing has changed: the new file does not fit beside the old one ({error}): free "
-            "space on the volume, or move the directory to a larger one"
+        if is_full(error, path):
+            raise MapFull(
+                f"nothing has changed: the new file does not fit beside the old one ({error}): "
+                "free space on the volume, or move the directory to a larger one"
+            ) from error
+        raise WriteFailed(
+            f"nothing has changed: the new file cannot be written ({error}): look after the volume "
+            f"of {path}"
         ) from error
     finally:
         env.close()

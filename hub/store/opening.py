@@ -2,7 +2,7 @@
 
 Owns the order in which a directory becomes usable: lock, file checks, format, hub key, audit of an
 unmarked file, then one transaction that reserves revisions, so that none handed out before a crash
-is handed out again.
+is handed out again. Nothing is written to the file before it has passed all of them.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,7 @@ from hub.store.dictionary import Dictionaries
 from hub.store.directory import (
     DirectoryLock,
     check_file,
+    discard_build,
     discard_lock_file,
     has_store,
     mark_file,
@@ -32,6 +33,7 @@ from hub.store.lmdb_env import (
     NAME_DIR_ID,
     NAME_FORMAT,
     Environment,
+    Txn,
     check_format,
     read_dictionaries,
     read_marks,
@@ -68,7 +70,7 @@ def open_file(
     can_create: bool,
     map_bytes: int,
 ) -> Opened:
-    """Open the store of a directory, or create it; a refusal leaves the directory alone."""
+    """Open the store of a directory, or create it; a refusal leaves the store's file as it is."""
     if hub_key.path is not None and hub_key.path.resolve().is_relative_to(path.resolve()):
         raise KeyMismatch(
             f"hub key file {hub_key.path} lies inside the data directory {path}: move it out, for "
@@ -82,13 +84,14 @@ def open_file(
         if not has_store(path):
             create_store(path, hub_key=hub_key, token=token, dir_id=dir_id, map_bytes=map_bytes)
         is_marked = check_file(path)
+        if not is_marked:
+            _audit(path, hub_key=hub_key, token=token, map_bytes=map_bytes)
+        discard_build(path)
         discard_lock_file(path)
         env = Environment(path, map_bytes=map_bytes)
         try:
             opened = _load(env, lock, hub_key=hub_key, token=token)
-            if not is_marked:
-                audit.verify(env, opened.shared.codecs)
-                mark_file(path)
+            mark_file(path)
         except BaseException:
             env.close()
             raise
@@ -116,13 +119,30 @@ def record_floor(shared: Shared, floor: Revision, *, is_compacted: bool) -> Revi
     return ceiling
 
 
+def _audit(path: Path, *, hub_key: HubKey, token: Callable[[int], bytes], map_bytes: int) -> None:
+    """Audit a file; read-only, as the engine would add its databases to another program's."""
+    env = Environment(path, map_bytes=map_bytes, read_only=True)
+    try:
+        with env.read() as txn:
+            codecs = _codecs(txn, env, hub_key=hub_key, token=token)
+        audit.verify(env, codecs)
+    finally:
+        env.close()
+
+
+def _codecs(
+    txn: Txn, env: Environment, *, hub_key: HubKey, token: Callable[[int], bytes]
+) -> Codecs:
+    check_format(txn, env)
+    keys = unwrap_data_keys(read_name(txn, env, NAME_DATA_KEYS), hub_key)
+    return Codecs(Dictionaries(read_dictionaries(txn, env)), keys, token=token)
+
+
 def _load(
     env: Environment, lock: DirectoryLock, *, hub_key: HubKey, token: Callable[[int], bytes]
 ) -> Opened:
     with env.read() as txn:
-        check_format(txn, env)
-        keys = unwrap_data_keys(read_name(txn, env, NAME_DATA_KEYS), hub_key)
-        dictionaries = Dictionaries(read_dictionaries(txn, env))
+        codecs = _codecs(txn, env, hub_key=hub_key, token=token)
         position, marks = read_position(txn, env), read_marks(txn, env)
         dir_id = read_name(txn, env, NAME_DIR_ID).decode()
     start = marks.ceiling if marks.clean is None else marks.clean
@@ -132,7 +152,6 @@ def _load(
         entries = overlay.load(txn, env)
         txn.delete(NAME_CLEAN, db=env.meta)
         write_mark(txn, env, NAME_CEILING, ceiling)
-    codecs = Codecs(dictionaries, keys, token=token)
     shared = Shared(env, codecs, Sequence(start), entries, _index_log(env))
     return Opened(shared, lock, position, ceiling, dir_id, marks.clean is not None)
 

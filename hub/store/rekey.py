@@ -4,8 +4,9 @@ Owns the step of the ring and the way of the old values under the new key. The r
 one transaction, durable before anything is sealed under the new key. Deltas do not carry the ring,
 so the mark (`keyed`) makes the next segment a full; no watch is interrupted.
 
-Old keys stay as long as a value needs them, in the objects or in the log. Those that nothing needs
-any more are dropped by the next rotation.
+Old keys stay as long as a value needs them, in the file (its log included) or in memory. Those that
+nothing needs any more are dropped by the next rotation. Volatile objects are not re-sealed: they
+live by their revision, and would live longer with a new one.
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import Protocol
 from hub.store.api import Draft, Key, Op, Page, Revision, Stored, Write
 from hub.store.errors import Conflict, NotFound
 from hub.store.hubkey import DataKeys, HubKey, add_data_key, unwrap_data_keys, wrap_data_keys
+from hub.store.key import stored_key
 from hub.store.ledger import Ledger, Shared
 from hub.store.lmdb_env import NAME_DATA_KEYS, NAME_KEYED, Environment, read_name, write_mark
 from hub.store.log import entries
@@ -70,7 +72,9 @@ def next_ring(shared: Shared, hub_key: HubKey) -> tuple[DataKeys, bytes]:
     with env.read() as txn:
         unwrap_data_keys(read_name(txn, env, NAME_DATA_KEYS), hub_key)
     present = codecs.keys
-    ring = add_data_key(present, codecs.token, keep=used(env) | {present.current})
+    in_memory = {data_key_of(entry.raw) for entry in shared.overlay.entries.values()}
+    keep = used(env) | in_memory | {present.current}
+    ring = add_data_key(present, codecs.token, keep=keep)
     return ring, wrap_data_keys(ring, hub_key, token=codecs.token)
 
 
@@ -89,7 +93,9 @@ def used(env: Environment) -> set[int]:
     return found
 
 
-async def reseal(store: Resealed, *, under: int, redraft: Callable[[bytes], Draft]) -> int:
+async def reseal(
+    store: Resealed, env: Environment, *, under: int, redraft: Callable[[bytes], Draft]
+) -> int:
     """Write what is sealed under another data key anew, unchanged; return how many objects.
 
     Each takes a new revision, as every write does, and watchers see it. What changes meanwhile is
@@ -99,10 +105,17 @@ async def reseal(store: Resealed, *, under: int, redraft: Callable[[bytes], Draf
     while True:
         page = store.scan(b"", after=after, limit=SLICE, is_counted=False)
         old = [entry for entry in page.entries if data_key_of(entry.raw) not in (0, under)]
-        done += await _rewrite(store, old, redraft)
+        done += await _rewrite(store, _durable(env, old), redraft)
         if not page.has_more:
             return done
         after = page.entries[-1].key
+
+
+def _durable(env: Environment, found: list[Stored]) -> list[Stored]:
+    with env.read() as txn:
+        return [
+            entry for entry in found if txn.get(stored_key(entry.key), db=env.objects) is not None
+        ]
 
 
 async def _rewrite(store: Resealed, old: list[Stored], redraft: Callable[[bytes], Draft]) -> int:

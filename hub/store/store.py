@@ -307,9 +307,13 @@ class Store:
     async def reseal(self, redraft: Callable[[bytes], Draft]) -> int:
         """Write every sealed object that is under an older data key anew; return how many.
 
-        `redraft` turns a document into its draft; nothing else of it changes.
+        `redraft` turns a document into its draft; nothing else of it changes. Volatile objects stay
+        as they are.
         """
-        return await rekey.reseal(self, under=self._shared.codecs.keys.current, redraft=redraft)
+        shared = self._shared
+        return await rekey.reseal(
+            self, shared.env, under=shared.codecs.keys.current, redraft=redraft
+        )
 
     def log_revision(self, *, keeping: int) -> Revision:
         """Return the revision to compact the log to when its last `keeping` entries shall stay."""

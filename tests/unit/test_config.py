@@ -89,6 +89,18 @@ def test_the_key_lies_beside_the_directory_unless_it_is_named() -> None:
     assert Config(key_file=Path("k")).hub_key_path() == Path("k")
 
 
+def test_the_key_lies_beside_a_directory_that_is_told_without_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data" / "below").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("data")
+    monkeypatch.chdir(tmp_path / "data")
+    assert Config(data_dir=Path()).hub_key_path() == tmp_path / "data.key"
+    assert Config(data_dir=Path("below/..")).hub_key_path() == tmp_path / "data.key"
+    assert Config(data_dir=Path("/")).hub_key_path() == Path("/.key")
+    assert Config(data_dir=tmp_path / "link").hub_key_path() == tmp_path / "link.key"
+
+
 @pytest.mark.parametrize(
     ("data_dir", "bucket"),
     [

@@ -98,6 +98,12 @@ def test_a_full_volume_asks_for_space(tmp_path: Path) -> None:
     )
 
 
+def test_the_root_as_a_place_has_no_name_and_is_told_of() -> None:
+    error = OSError(errno.EACCES, os.strerror(errno.EACCES), "/data.mdb")
+    what, _ = explain_os_error(error, {"data-dir": Path("/")})
+    assert what == "data-dir: /data.mdb: Permission denied"
+
+
 def test_what_is_of_no_setting_is_told_as_it_is(tmp_path: Path) -> None:
     what, hint = explain_os_error(denied(Path("/elsewhere/x")), {"data-dir": tmp_path})
     assert (what, hint) == ("[Errno 13] Permission denied: '/elsewhere/x'", "")

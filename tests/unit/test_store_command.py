@@ -40,6 +40,21 @@ def test_a_store_is_verified(data: Path) -> None:
     assert len(facts["position"]["state_hash"]) == 64
 
 
+def test_a_store_is_verified_from_inside(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(data)
+    for place in (".", ""):
+        done = run("verify", "--data-dir", place)
+        assert done.exit_code == 0, done.output
+        assert ". is whole: hublet-store-2" in done.output
+
+
+@pytest.mark.parametrize("command", ["verify", "compact", "rotate-key"])
+def test_the_root_is_no_data_directory(command: str) -> None:
+    done = run(command, "--data-dir", "/")
+    assert done.exit_code == failures.EXIT_STORE
+    assert "hub key file /.key lies inside the data directory /" in done.stderr
+
+
 def test_a_store_is_compacted(data: Path) -> None:
     facts = json.loads(run("compact", "--data-dir", str(data), "--json").output)
     assert facts["position"]["count"] == 1

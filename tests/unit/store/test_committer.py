@@ -1,15 +1,30 @@
 """Group commit, publishing, and what else one store promises on its loop."""
 
 import asyncio
+import errno
+import os
 from collections import deque
 from pathlib import Path
 
+import lmdb
 import pytest
 
-from hub.store import Change, Corrupt, FutureRevision, InvariantError, Op, Revision, Store, Write
+from hub.store import (
+    Broken,
+    Change,
+    Corrupt,
+    Exists,
+    FutureRevision,
+    InvariantError,
+    Op,
+    Revision,
+    Store,
+    Write,
+    WriteFailed,
+)
 from hub.store.committer import Committer, Ticket
 from hub.store.job import FlushJob
-from hub.store.lmdb_env import Database
+from hub.store.lmdb_env import Database, Environment
 from hub.store.log import encode_revision
 from tests.unit.store.given import (
     CLOCK,
@@ -61,6 +76,55 @@ async def test_a_job_queued_right_before_the_end_is_not_left_behind(tmp_path: Pa
     committer._queue = Late()
     assert committer._gather(1) == [ticket]
     assert committer._gather(1) == []
+    await store.close()
+
+
+async def test_a_volume_that_does_not_even_tell_its_room_fails_one_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(tmp_path / "data")
+
+    def fails(_: Environment) -> None:
+        error = lmdb.Error("mdb_txn_begin: Input/output error")
+        error.code = errno.EIO  # type: ignore[misc]  # as the engine sets it
+        raise error
+
+    def stale(_: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(Environment, "begin", fails)
+        failing.setattr(os, "statvfs", stale)
+        with pytest.raises(WriteFailed, match="Input/output error"):
+            await asyncio.wait_for(store.commit(create(key("a"))), 5)
+        assert "Input/output error" in store.trouble
+    assert await store.commit(create(key("a"))) == (1,)
+    assert (store.trouble, store.is_broken) == ("", False)
+    await store.close()
+
+
+async def test_what_escapes_the_committer_breaks_the_store_and_leaves_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(tmp_path / "data")
+    await store.commit(create(key("a")))
+
+    def escapes(*_: object) -> None:
+        raise SystemError("unforeseen")
+
+    with monkeypatch.context() as failing:
+        failing.setattr("hub.store.committer._fail", escapes)
+        failing.setattr("hub.store.committer._apply", escapes)
+        with pytest.raises(Broken, match="unforeseen"):
+            await asyncio.wait_for(store.commit(create(key("b"))), 5)
+    assert store.is_broken
+    assert "start the hub again" in store.trouble
+    for attempt in (store.watch_over(), store.commit(create(key("b"))), store.close()):
+        with pytest.raises(Broken, match="unforeseen"):
+            await asyncio.wait_for(attempt, 5)
+    store = open_store(tmp_path / "data")
+    with pytest.raises(Exists):
+        await store.commit(create(key("a")))
     await store.close()
 
 

@@ -10,7 +10,14 @@ import lmdb
 import pytest
 
 from hub.store import Corrupt, KeyMismatch, Locked, Store, create_hub_key
-from hub.store.directory import DATA_FILE, LOCK_FILE, MARK_FILE, DirectoryLock
+from hub.store.directory import (
+    BUILD_DIRECTORY,
+    DATA_FILE,
+    LOCK_FILE,
+    MARK_FILE,
+    DirectoryLock,
+)
+from hub.store.lmdb_env import Environment
 from tests.unit.store.given import CLOCK, create, hub_key, key, kill, noise, open_store
 
 
@@ -112,8 +119,10 @@ def test_another_programs_lmdb_file_is_refused(tmp_path: Path) -> None:
     data.mkdir()
     with lmdb.open(str(data)) as env, env.begin(write=True) as txn:
         txn.put(b"key", b"value")
-    with pytest.raises(Corrupt, match="has format None"):
+    before = (data / DATA_FILE).read_bytes()
+    with pytest.raises(Corrupt, match="is not a store of hublet"):
         open_store(data)
+    assert (data / DATA_FILE).read_bytes() == before
 
 
 def test_another_hubs_key_is_refused(closed: Path, tmp_path: Path) -> None:
@@ -152,6 +161,22 @@ def test_a_copy_with_a_changed_value_is_refused(closed: Path, tmp_path: Path) ->
         open_offline(copy, closed)
 
 
+def test_a_copy_that_contradicts_itself_is_refused_and_not_touched(
+    closed: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(closed, copy)
+    env = Environment(copy, map_bytes=1 << 30)
+    with env.write() as txn:
+        txn.delete(key("n1"), db=env.objects)
+    env.close()
+    before = files(copy)
+    for _ in range(2):
+        with pytest.raises(Corrupt, match="have None"):
+            open_offline(copy, closed)
+        assert files(copy) == before
+
+
 def test_a_crash_leaves_the_mark_and_skips_the_walk(
     closed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +194,17 @@ def test_what_a_crash_left_of_creating_is_cleared(tmp_path: Path) -> None:
     store = open_store(data)
     assert not (data / "building").exists()
     store.close_offline()
+
+
+def test_what_a_crash_left_of_compacting_is_cleared(closed: Path) -> None:
+    (closed / BUILD_DIRECTORY).mkdir()
+    (closed / BUILD_DIRECTORY / DATA_FILE).write_bytes(b"half")
+    open_offline(closed, closed).close_offline()
+    assert not (closed / BUILD_DIRECTORY).exists()
+
+
+def files(path: Path) -> dict[str, bytes]:
+    return {each.name: each.read_bytes() for each in path.iterdir()}
 
 
 def _made(path: Path) -> Path:

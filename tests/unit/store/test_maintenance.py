@@ -1,5 +1,7 @@
 """Checking and compacting a store that no hub runs on."""
 
+import errno
+import os
 import re
 import shutil
 import stat
@@ -15,6 +17,7 @@ from hub.store import (
     MapFull,
     Revision,
     Store,
+    WriteFailed,
     compact_store,
     verify_store,
 )
@@ -162,17 +165,36 @@ def test_a_state_that_does_not_add_up_is_not_compacted(closed: Path) -> None:
     assert not (closed / BUILD_DIRECTORY).exists()
 
 
-def test_a_copy_that_does_not_fit_changes_nothing(
-    closed: Path, monkeypatch: pytest.MonkeyPatch
+def engine_error(code: int) -> lmdb.Error:
+    error = lmdb.Error(f"mdb_env_copy2: {os.strerror(code)}")
+    error.code = code  # type: ignore[misc]  # as the engine sets it
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "expected", "message"),
+    [
+        (lmdb.DiskError("mdb_env_copy2: No space left"), MapFull, "free space on the volume"),
+        (engine_error(errno.EDQUOT), MapFull, "free space on the volume"),
+        (engine_error(errno.EIO), WriteFailed, "Input/output error.*look after the volume"),
+        (engine_error(errno.EACCES), WriteFailed, "Permission denied.*look after the volume"),
+    ],
+)
+def test_a_copy_that_fails_changes_nothing_and_says_why(
+    closed: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: lmdb.Error,
+    expected: type[MapFull],
+    message: str,
 ) -> None:
-    class Full:
+    class Failing:
         def __init__(self, env: lmdb.Environment) -> None:
             self._env = env
 
         def copy(self, path: str, *, compact: bool) -> None:
             assert compact
             (Path(path) / DATA_FILE).write_bytes(b"half")
-            raise lmdb.DiskError("mdb_env_copy2: No space left on device")
+            raise error
 
         def __getattr__(self, name: str) -> object:
             return getattr(self._env, name)
@@ -182,11 +204,13 @@ def test_a_copy_that_does_not_fit_changes_nothing(
 
     def opening(self: Environment, path: Path, *, read_only: bool = False) -> None:
         plain(self, path, read_only=read_only)
-        self.env = Full(self.env)  # type: ignore[assignment]  # stands in for a full volume
+        self.env = Failing(self.env)  # type: ignore[assignment]  # stands in for a failing volume
 
     monkeypatch.setattr(Environment, "__init__", opening)
-    with pytest.raises(MapFull, match="free space on the volume"):
+    monkeypatch.setattr("hub.store.lmdb_env._SCARCE_BYTES", 0)  # however full this machine is
+    with pytest.raises(MapFull, match=message) as caught:
         compact_store(closed, hub_key=hub_key(closed))
+    assert type(caught.value) is expected
     assert files(closed) == before
     assert not (closed / BUILD_DIRECTORY).exists()
 

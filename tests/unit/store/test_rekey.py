@@ -23,6 +23,7 @@ from hub.store.rekey import used
 from hub.store.value import data_key_of
 from tests.unit.store.given import (
     CLOCK,
+    EMPTY,
     create,
     document,
     draft,
@@ -120,6 +121,39 @@ async def test_a_key_is_dropped_once_neither_objects_nor_log_need_it(tmp_path: P
     assert used(env) == {3}
     assert await store.rotate_data_key(secret) == 5
     assert set(store._shared.codecs.keys.keys) == {3, 4, 5}
+    await store.close()
+
+
+async def test_resealing_leaves_volatile_objects_under_their_key(tmp_path: Path) -> None:
+    store, secret = open_store(tmp_path / "data"), hub_key(tmp_path / "data")
+    event = key("event", resource="events")
+    (at,) = await store.commit(create(event, "seen", sealed=True, volatile=True))
+    await store.commit(create(SEALED, "old", sealed=True))
+    await store.rotate_data_key(secret)
+    assert await store.reseal(same) == 1
+    await store.compact_log(store.revision)
+    await store.rotate_data_key(secret)
+    assert set(store._shared.codecs.keys.keys) == {1, 2, 3}
+    found = store.get(event)
+    assert found is not None
+    assert (found.revision, store.read(found)) == (at, document(at, "seen"))
+    await store.close()
+
+
+async def test_a_key_that_only_a_renewal_in_memory_needs_is_kept(tmp_path: Path) -> None:
+    store, secret = open_store(tmp_path / "data"), hub_key(tmp_path / "data")
+    (first,) = await store.commit(create(SEALED, "held", sealed=True))
+    await store.rotate_data_key(secret)
+    renewed = store.renew(SEALED, draft("renewed"), EMPTY, expect=first)
+    for _ in range(2):
+        await store.rotate_data_key(secret)
+    assert set(store._shared.codecs.keys.keys) == {1, 2, 3, 4}
+    await store.close()
+    store = open_store(tmp_path / "data")
+    found = store.get(SEALED)
+    assert found is not None
+    assert store.read(found) == document(renewed, "renewed")
+    assert store.verify().count == 1
     await store.close()
 
 
