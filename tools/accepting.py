@@ -12,18 +12,18 @@ from pathlib import Path
 
 import click
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.auth.certificates import parse_csr
 from hub.auth.errors import CsrError
+from hub.fleet.detachment import FORCE
 from hub.meta import Obj
 from hub.meta.timestamp import format_time
+from hub.registry.requests import ADDON_NAME_LABEL
 from tools.asking import EXIT_REFUSED, asks_a_hub, end, run
 from tools.caller import MERGE, Caller, RefusedError
 from tools.joining import CLUSTERS
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-FORCE = "hublet.io/force-detach"
-_LABEL = "open-cluster-management.io/cluster-name"
-_ADDON_LABEL = "open-cluster-management.io/addon-name"
 _BOOTSTRAP = ("system:serviceaccount:", "system:bootstrap:")
 _LOOK_EVERY_S = 0.2
 
@@ -105,7 +105,9 @@ async def _accept(
 
 
 async def _requests(caller: Caller, cluster: str) -> list[Obj]:
-    return await caller.items(REQUESTS, labelSelector=f"{_LABEL}={cluster},!{_ADDON_LABEL}")
+    return await caller.items(
+        REQUESTS, labelSelector=f"{CLUSTER_NAME_LABEL}={cluster},!{ADDON_NAME_LABEL}"
+    )
 
 
 def _is_waiting(request: Obj) -> bool:

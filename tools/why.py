@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 import yaml
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.meta import Obj
 from hub.meta.timestamp import human_duration, parse_time
 from tools.accepting import REQUESTS, common_name_of
@@ -27,7 +28,6 @@ from tools.joining import CLUSTERS
 AGENTS = "/hublet/v1/agents"
 _LEASE = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/managed-cluster-lease"
 _CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
-_LABEL = "open-cluster-management.io/cluster-name"
 _CLOCK = "ManagedClusterConditionClockSynced"
 _AVAILABLE = "ManagedClusterConditionAvailable"
 
@@ -81,7 +81,7 @@ async def read(caller: Caller, name: str) -> Facts:
         caller.find(f"{CLUSTERS}/{name}"),
         caller.find(_LEASE.format(name)),
         caller.call("GET", f"{AGENTS}/{name}"),
-        caller.items(REQUESTS, labelSelector=f"{_LABEL}={name}"),
+        caller.items(REQUESTS, labelSelector=f"{CLUSTER_NAME_LABEL}={name}"),
         caller.find(_CLUSTER_INFO),
     )
     identity = caller.identity
