@@ -19,8 +19,9 @@ from hub.fleet.detachment import FORCE
 from hub.meta import Obj
 from hub.meta.timestamp import format_time
 from hub.registry.requests import ADDON_NAME_LABEL
-from tools.asking import EXIT_REFUSED, asks_a_hub, end, run
+from tools.asking import EXIT_REFUSED, asks_a_hub, run
 from tools.caller import MERGE, Caller, RefusedError
+from tools.failures import fail
 from tools.joining import CLUSTERS
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -48,7 +49,7 @@ def accept(*, names: tuple[str, ...], kubeconfig: Path | None, all_agents: bool)
     for problem in problems[:-1]:
         click.echo(f"error: {problem}", err=True)
     if problems:
-        end(EXIT_REFUSED, problems[-1])
+        fail(EXIT_REFUSED, problems[-1])
 
 
 @click.command()
@@ -70,7 +71,7 @@ def detach(*, names: tuple[str, ...], kubeconfig: Path | None, force: bool, time
     for problem in problems[:-1]:
         click.echo(f"error: {problem}", err=True)
     if problems:
-        end(
+        fail(
             EXIT_REFUSED,
             problems[-1],
             "what an agent has not removed yet holds its cluster; --force gives it up, for a "

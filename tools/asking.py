@@ -1,19 +1,19 @@
-"""What the commands for people have in common: which hub they ask, and how they end.
+"""What the commands for people have in common: which hub they ask, and when they fail.
 
 Owns ``--kubeconfig`` with its places, and the exit codes (docs/errors.md).
 """
 
 import asyncio
 import os
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import NoReturn, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import click
 
 from hub.http.client import ConnectionLost
 from tools.caller import Caller, RefusedError, calling
+from tools.failures import fail
 from tools.kubeconfig import Kubeconfig, read_kubeconfig
 
 P = ParamSpec("P")
@@ -38,9 +38,9 @@ def run(kubeconfig: Path | None, work: Callable[[Caller], Awaitable[T]]) -> T:
     try:
         return asyncio.run(_work(identity, work))
     except RefusedError as error:
-        end(EXIT_REFUSED, str(error))
+        fail(EXIT_REFUSED, str(error))
     except (ConnectionLost, TimeoutError, OSError) as error:
-        end(
+        fail(
             EXIT_UNREACHABLE,
             f"{identity.server} does not answer: {error or type(error).__name__}",
             "see that the hub runs, and that this is its address",
@@ -59,18 +59,10 @@ def find_identity(kubeconfig: Path | None) -> Kubeconfig:
     try:
         return read_kubeconfig(path)
     except OSError as error:
-        end(
+        fail(
             EXIT_CONFIG,
             f"kubeconfig {path} cannot be read: {error.strerror}",
             f"name the hub's with --kubeconfig; hublet serve writes it as {DEFAULT}",
         )
     except ValueError as error:
-        end(EXIT_CONFIG, str(error))
-
-
-def end(code: int, message: str, hint: str = "") -> NoReturn:
-    """End with a message, and a hint where there is something to do."""
-    click.echo(f"error: {message}", err=True)
-    if hint:
-        click.echo(f"hint: {hint}", err=True)
-    sys.exit(code)
+        fail(EXIT_CONFIG, str(error))

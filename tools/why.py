@@ -21,8 +21,9 @@ from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.meta import Obj
 from hub.meta.timestamp import human_duration, parse_time
 from tools.accepting import REQUESTS, common_name_of
-from tools.asking import EXIT_REFUSED, asks_a_hub, end, run
+from tools.asking import EXIT_REFUSED, asks_a_hub, run
 from tools.caller import Caller
+from tools.failures import fail
 from tools.joining import CLUSTERS
 
 AGENTS = "/hublet/v1/agents"
@@ -72,7 +73,7 @@ def why(*, name: str, kubeconfig: Path | None, output: str) -> None:
         for line in [*causes, "", *_told(facts)]:
             click.echo(line)
     if facts.cluster is None:
-        end(EXIT_REFUSED, f"there is no ManagedCluster {name}")
+        fail(EXIT_REFUSED, f"there is no ManagedCluster {name}")
 
 
 async def read(caller: Caller, name: str) -> Facts:
