@@ -14,7 +14,7 @@ import click
 from hub.http.client import ConnectionLost
 from tools.caller import Caller, RefusedError, calling
 from tools.failures import fail
-from tools.kubeconfig import Kubeconfig, read_kubeconfig
+from tools.kubeconfig import Kubeconfig, has_current_context, read_kubeconfig
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,10 +54,9 @@ async def _work(identity: Kubeconfig, work: Callable[[Caller], Awaitable[T]]) ->
 
 def find_identity(kubeconfig: Path | None) -> Kubeconfig:
     """Read the kubeconfig that is meant: the flag's, a variable's, or the one a hub has written."""
-    named = [Path(os.environ[name]) for name in VARIABLES if os.environ.get(name)]
-    path = kubeconfig or next(iter(named), DEFAULT)
+    path = kubeconfig or _named_by_environment() or DEFAULT
     try:
-        return read_kubeconfig(path)
+        identity = read_kubeconfig(path)
     except OSError as error:
         fail(
             EXIT_CONFIG,
@@ -66,3 +65,28 @@ def find_identity(kubeconfig: Path | None) -> Kubeconfig:
         )
     except ValueError as error:
         fail(EXIT_CONFIG, str(error))
+    try:
+        identity.context()
+    except ValueError as error:
+        fail(EXIT_CONFIG, f"{path}: {error}")
+    return identity
+
+
+def _named_by_environment() -> Path | None:
+    """Return the file that a variable names, None when none does.
+
+    KUBECONFIG may be a list, of which kubectl takes the first current context. Files are not merged
+    here: the first that has one must have what it names, too.
+    """
+    if own := os.environ.get("HUBLET_KUBECONFIG"):
+        return Path(own)
+    listed = [Path(each) for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]
+    if len(listed) < 2:
+        return next(iter(listed), None)
+    if chosen := next((path for path in listed if has_current_context(path)), None):
+        return chosen
+    return fail(
+        EXIT_CONFIG,
+        f"no file of KUBECONFIG has a current context: {', '.join(map(str, listed))}",
+        "name the hub's kubeconfig with --kubeconfig",
+    )

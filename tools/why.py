@@ -214,6 +214,8 @@ def _server_of(cluster_info: Obj | None) -> str:
 
 
 def _fingerprint(ca_pem: bytes) -> str:
+    if not ca_pem:
+        return "unknown: the kubeconfig has none"
     body = b"".join(line for line in ca_pem.splitlines() if not line.startswith(b"-----"))
     try:
         return hashlib.sha256(base64.b64decode(body)).hexdigest()
