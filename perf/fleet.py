@@ -9,10 +9,11 @@ import datetime as dt
 from collections.abc import Iterator
 from itertools import islice
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.fleet.kinds import FLEET
 from hub.meta import Obj
 from hub.meta.codec.json import draft, encode
-from hub.registry.builtin import BUILTIN, CLUSTER_NAME_LABEL
+from hub.registry.builtin import BUILTIN
 from hub.registry.catalog import Catalog
 from hub.registry.objects import index_of
 from hub.store import Draft, Op, Store, Write, encode_key

@@ -1,7 +1,8 @@
 """``hublet accept`` and ``hublet detach``: who belongs to the fleet.
 
 Acceptance approves what the cluster's agent waits for and sets ``hubAcceptsClient``, as
-``clusteradm accept`` does.
+``clusteradm accept`` does. Whoever has a bootstrap token chooses the label of a request and what it
+asks for: the hub's own rule (`hub.fleet.approval`) says which request is an agent's of the cluster.
 """
 
 import asyncio
@@ -12,18 +13,20 @@ from pathlib import Path
 
 import click
 
-from hub.auth.certificates import parse_csr
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
+from hub.auth.certificates import csr_key_sha256, parse_csr
 from hub.auth.errors import CsrError
+from hub.fleet.approval import agent_subject_problem
+from hub.fleet.detachment import FORCE
 from hub.meta import Obj
 from hub.meta.timestamp import format_time
-from tools.asking import EXIT_REFUSED, asks_a_hub, end, run
+from hub.registry.requests import ADDON_NAME_LABEL, CLIENT_SIGNER, has_condition
+from tools.asking import EXIT_REFUSED, asks_a_hub, run
 from tools.caller import MERGE, Caller, RefusedError
+from tools.failures import fail
 from tools.joining import CLUSTERS
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-FORCE = "hublet.io/force-detach"
-_LABEL = "open-cluster-management.io/cluster-name"
-_ADDON_LABEL = "open-cluster-management.io/addon-name"
 _BOOTSTRAP = ("system:serviceaccount:", "system:bootstrap:")
 _LOOK_EVERY_S = 0.2
 
@@ -48,7 +51,7 @@ def accept(*, names: tuple[str, ...], kubeconfig: Path | None, all_agents: bool)
     for problem in problems[:-1]:
         click.echo(f"error: {problem}", err=True)
     if problems:
-        end(EXIT_REFUSED, problems[-1])
+        fail(EXIT_REFUSED, problems[-1])
 
 
 @click.command()
@@ -70,7 +73,7 @@ def detach(*, names: tuple[str, ...], kubeconfig: Path | None, force: bool, time
     for problem in problems[:-1]:
         click.echo(f"error: {problem}", err=True)
     if problems:
-        end(
+        fail(
             EXIT_REFUSED,
             problems[-1],
             "what an agent has not removed yet holds its cluster; --force gives it up, for a "
@@ -85,12 +88,18 @@ async def _accept(
     cluster = await caller.find(f"{CLUSTERS}/{name}")
     if cluster is None:
         return "there is no such ManagedCluster"
-    waiting = [r for r in await _requests(caller, name) if _is_waiting(r)]
-    agents = {common_name_of(request) for request in waiting}
-    if len(agents) > 1 and not all_agents:
+    waiting: list[Obj] = []
+    for request in await _undecided(caller, name):
+        if problem := _problem(request, name):
+            click.echo(f"{name}: skipped {request['metadata']['name']}: {problem}", err=True)
+        else:
+            waiting.append(request)
+    if len({_agent_of(request) for request in waiting}) > 1 and not all_agents:
+        asked = (f"{r['metadata']['name']} of {common_name_of(r)}" for r in waiting)
         return (
-            f"several agents ask in its name: {', '.join(sorted(agents))}; deny those that are not "
-            "it (kubectl certificate deny), or approve all with --all-agents"
+            f"several agents, or several keys of one, ask in its name: {', '.join(sorted(asked))}; "
+            "deny those that are not it (kubectl certificate deny), or approve all with "
+            "--all-agents"
         )
     for request in waiting:
         await _approve(caller, request)
@@ -104,23 +113,42 @@ async def _accept(
     return ""
 
 
-async def _requests(caller: Caller, cluster: str) -> list[Obj]:
-    return await caller.items(REQUESTS, labelSelector=f"{_LABEL}={cluster},!{_ADDON_LABEL}")
+async def _undecided(caller: Caller, cluster: str) -> list[Obj]:
+    selector = f"{CLUSTER_NAME_LABEL}={cluster},!{ADDON_NAME_LABEL}"
+    found = await caller.items(REQUESTS, labelSelector=selector)
+    return [r for r in found if not (has_condition(r, "Approved") or has_condition(r, "Denied"))]
 
 
-def _is_waiting(request: Obj) -> bool:
-    """Whether an undecided request comes from a bootstrap identity."""
-    decided = {c["type"] for c in (request.get("status") or {}).get("conditions") or []}
-    requester = str(request["spec"].get("username") or "")
-    return not decided & {"Approved", "Denied"} and requester.startswith(_BOOTSTRAP)
+def _problem(request: Obj, cluster: str) -> str:
+    """Return why a request is not the first one of an agent of the cluster, "" when it is."""
+    spec = request["spec"]
+    requester, signer = str(spec.get("username") or ""), spec.get("signerName")
+    if not requester.startswith(_BOOTSTRAP):
+        return f"it was made by {requester!r}, which is no bootstrap account"
+    if signer != CLIENT_SIGNER:
+        return f"signer {signer!r} must be {CLIENT_SIGNER}"
+    try:
+        info = parse_csr(_pem_of(request))
+    except (CsrError, ValueError) as error:
+        return f"it cannot be read: {error}"
+    return agent_subject_problem(info, cluster)
+
+
+def _agent_of(request: Obj) -> tuple[str, str]:
+    """Return what tells agents apart: anybody can copy a name, and nobody a key."""
+    return common_name_of(request), csr_key_sha256(_pem_of(request))
 
 
 def common_name_of(request: Obj) -> str:
     """Return whom a certificate request is for."""
     try:
-        return parse_csr(base64.b64decode(request["spec"]["request"])).common_name
+        return parse_csr(_pem_of(request)).common_name
     except (CsrError, ValueError):
         return "nobody (the request cannot be read)"
+
+
+def _pem_of(request: Obj) -> bytes:
+    return base64.b64decode(request["spec"]["request"])
 
 
 async def _approve(caller: Caller, request: Obj) -> None:

@@ -1,4 +1,6 @@
-"""Asks a hub over the wire, for the commands that people run: one connection, one answer at a time.
+"""Asks a hub over the wire, for the commands that people run.
+
+One client, which may be asked several things at once: HTTP/2 carries them on one connection.
 
 Reads with pages, writes, and turns refusals into one error that says what was asked.
 """

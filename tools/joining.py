@@ -18,8 +18,9 @@ from hub.auth.bootstrap_token import NAMESPACE, new_bootstrap_token
 from hub.auth.kubeconfig import Access, Credential, render_kubeconfig
 from hub.clock import SystemClock
 from hub.meta import Obj
-from tools.asking import EXIT_REFUSED, asks_a_hub, end, run
+from tools.asking import EXIT_CONFIG, EXIT_REFUSED, asks_a_hub, run
 from tools.caller import MERGE, Caller
+from tools.failures import fail
 from tools.simulate.cli import parse_duration
 
 CLUSTERS = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
@@ -107,6 +108,8 @@ def join_command(
         raise click.BadParameter(f"{name!r} must be a name as namespaces have", param_hint="NAME")
 
     async def make(caller: Caller) -> tuple[str, Access]:
+        if output != "text" and not caller.identity.ca_pem:
+            fail(EXIT_CONFIG, "the kubeconfig has no certificate-authority: agents need the hub's")
         await _announce(caller, name, is_accepted=not no_accept)
         place = await _ensure_account(caller, name)
         token = await _make_token(caller, place, expiration)
@@ -183,7 +186,7 @@ async def _announce(caller: Caller, name: str, *, is_accepted: bool) -> None:
         if any((c["type"], c["status"]) == (_ACCEPTED, "True") for c in conditions):
             return
         await asyncio.sleep(_LOOK_EVERY_S)
-    end(EXIT_REFUSED, f"the hub has not prepared cluster {name} within {_WAIT_S:.0f} s")
+    fail(EXIT_REFUSED, f"the hub has not prepared cluster {name} within {_WAIT_S:.0f} s")
 
 
 async def _ensure_account(caller: Caller, name: str) -> str:

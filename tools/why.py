@@ -17,17 +17,18 @@ from pathlib import Path
 import click
 import yaml
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.meta import Obj
 from hub.meta.timestamp import human_duration, parse_time
 from tools.accepting import REQUESTS, common_name_of
-from tools.asking import EXIT_REFUSED, asks_a_hub, end, run
+from tools.asking import EXIT_REFUSED, asks_a_hub, run
 from tools.caller import Caller
+from tools.failures import fail
 from tools.joining import CLUSTERS
 
 AGENTS = "/hublet/v1/agents"
 _LEASE = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/managed-cluster-lease"
 _CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
-_LABEL = "open-cluster-management.io/cluster-name"
 _CLOCK = "ManagedClusterConditionClockSynced"
 _AVAILABLE = "ManagedClusterConditionAvailable"
 
@@ -72,7 +73,7 @@ def why(*, name: str, kubeconfig: Path | None, output: str) -> None:
         for line in [*causes, "", *_told(facts)]:
             click.echo(line)
     if facts.cluster is None:
-        end(EXIT_REFUSED, f"there is no ManagedCluster {name}")
+        fail(EXIT_REFUSED, f"there is no ManagedCluster {name}")
 
 
 async def read(caller: Caller, name: str) -> Facts:
@@ -81,7 +82,7 @@ async def read(caller: Caller, name: str) -> Facts:
         caller.find(f"{CLUSTERS}/{name}"),
         caller.find(_LEASE.format(name)),
         caller.call("GET", f"{AGENTS}/{name}"),
-        caller.items(REQUESTS, labelSelector=f"{_LABEL}={name}"),
+        caller.items(REQUESTS, labelSelector=f"{CLUSTER_NAME_LABEL}={name}"),
         caller.find(_CLUSTER_INFO),
     )
     identity = caller.identity
@@ -213,6 +214,8 @@ def _server_of(cluster_info: Obj | None) -> str:
 
 
 def _fingerprint(ca_pem: bytes) -> str:
+    if not ca_pem:
+        return "unknown: the kubeconfig has none"
     body = b"".join(line for line in ca_pem.splitlines() if not line.startswith(b"-----"))
     try:
         return hashlib.sha256(base64.b64decode(body)).hexdigest()

@@ -11,13 +11,14 @@ request may be approved is not decided here (`hub.fleet`).
 import base64
 import binascii
 import datetime as dt
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID
@@ -75,6 +76,15 @@ def parse_csr(csr_pem: bytes) -> CsrInfo:
     (k8s.io/kubernetes/pkg/apis/certificates/helpers.go).
     """
     return _describe(_load_csr(csr_pem))
+
+
+def csr_key_sha256(csr_pem: bytes) -> str:
+    """Return the SHA-256 of the public key that a signing request is for; raises `CsrError`."""
+    csr = _load_csr(csr_pem)
+    _key_type(csr)  # refuses what is no key
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    key = csr.public_key().public_bytes(serialization.Encoding.DER, form)
+    return hashlib.sha256(key).hexdigest()
 
 
 def sign_client_certificate(

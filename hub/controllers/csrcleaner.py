@@ -8,13 +8,13 @@ import asyncio
 
 import structlog
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.clock import Clock
 from hub.controllers.surplus import KEPT, group_of, has_served, summarize, surplus
 from hub.meta import Obj
 from hub.meta.codec.json import decode
 from hub.meta.errors import ApiError
 from hub.meta.selectors import parse_label_selector
-from hub.registry.builtin import CLUSTER_NAME_LABEL
 from hub.registry.call import Preconditions
 from hub.registry.engine import Engine
 from hub.registry.requests import CSR

@@ -16,14 +16,13 @@ import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.auth.certificates import certificate_end, parse_csr
 from hub.auth.errors import CsrError
 from hub.meta import Obj
 from hub.meta.timestamp import parse_time
-from hub.registry.builtin import CLUSTER_NAME_LABEL
-from hub.registry.requests import conditions_of, has_condition
+from hub.registry.requests import ADDON_NAME_LABEL, conditions_of, has_condition
 
-ADDON_LABEL = "open-cluster-management.io/addon-name"
 THRESHOLD = 10
 """At so many requests an agent stops (OCM pkg/registration/register/csr, clusterCSRThreshold)."""
 
@@ -60,7 +59,7 @@ def group_of(obj: Obj) -> tuple[str, str] | None:
     """Return the cluster and add-on whose agent counts this request, None for other requests."""
     labels = obj["metadata"].get("labels") or {}
     cluster = labels.get(CLUSTER_NAME_LABEL)
-    return (str(cluster), str(labels.get(ADDON_LABEL) or "")) if cluster else None
+    return (str(cluster), str(labels.get(ADDON_NAME_LABEL) or "")) if cluster else None
 
 
 def summarize(obj: Obj) -> Request:

@@ -17,6 +17,7 @@ import base64
 import binascii
 from collections.abc import Collection
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.auth.certificates import CsrInfo, parse_csr
 from hub.auth.errors import CsrError
 from hub.auth.rbac import Authorizer
@@ -24,14 +25,12 @@ from hub.auth.user import Attributes, User
 from hub.fleet.conditions import JOINED, condition_status
 from hub.fleet.kinds import MANAGED_CLUSTER, REGISTER_GROUP
 from hub.meta import Obj
-from hub.registry.builtin import CLUSTER_NAME_LABEL
 from hub.registry.engine import Engine
 from hub.registry.report import reference_to, warn
-from hub.registry.requests import CLIENT_SIGNER, CSR, has_condition, is_same
+from hub.registry.requests import ADDON_NAME_LABEL, CLIENT_SIGNER, CSR, has_condition, is_same
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain
 
-ADDON_NAME_LABEL = "open-cluster-management.io/addon-name"
 MANAGED_CLUSTERS = "system:open-cluster-management:managed-clusters"
 _PREFIX = "system:open-cluster-management:"
 _APPROVED = {

@@ -10,7 +10,12 @@ and cutting a live agent's rights is worse than keeping them.
 
 import asyncio
 
-from hub.auth.bootstrap_policy import CLUSTER_ROLE_PREFIX, cluster_rbac, shared_cluster_roles
+from hub.auth.bootstrap_policy import (
+    CLUSTER_NAME_LABEL,
+    CLUSTER_ROLE_PREFIX,
+    cluster_rbac,
+    shared_cluster_roles,
+)
 from hub.clock import Clock
 from hub.fleet.conditions import (
     ACCEPTED,
@@ -24,7 +29,7 @@ from hub.fleet.kinds import CLUSTER_GROUP, MANAGED_CLUSTER, MANAGED_CLUSTER_ADDO
 from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.meta.timestamp import format_micro_time, format_time
-from hub.registry.builtin import CLUSTER_NAME_LABEL, LEASE, NAMESPACE
+from hub.registry.builtin import LEASE, NAMESPACE
 from hub.registry.engine import Engine
 from hub.registry.kind import Kind
 from hub.registry.objects import is_deleting, meta_of

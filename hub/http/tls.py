@@ -52,9 +52,10 @@ def client_context(
     *,
     http2: bool = True,
 ) -> ssl.SSLContext:
-    """Return a client's context that trusts `ca_pem` (None.
+    """Return a client's context: it trusts `ca_pem`, without one the system's CAs.
 
-    The system's CAs) and shows `cert_pem` when given.
+    It shows `cert_pem` when that is given with its key. Raises ValueError and ssl.SSLError for PEM
+    that cannot be used.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     _harden(context)

@@ -10,6 +10,7 @@ import binascii
 import re
 from collections.abc import Mapping
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.meta import Obj
 from hub.meta.causes import invalid_value
 from hub.meta.errors import Cause, bad_request
@@ -25,7 +26,6 @@ from hub.registry.requests import CSR
 from hub.registry.strategy import Occasion, Strategy
 from hub.registry.tabled import shape_of
 
-CLUSTER_NAME_LABEL = "open-cluster-management.io/cluster-name"
 PROTECTED_NAMESPACES = ("default", "kube-system", "kube-public")
 MAX_DATA_BYTES = 1024 * 1024
 

@@ -20,6 +20,7 @@ from hub.registry.printing import age_printer, computed, name_printer, text_prin
 from hub.registry.strategy import Occasion, Strategy
 from hub.registry.tabled import shape_of
 
+ADDON_NAME_LABEL = "open-cluster-management.io/addon-name"
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 _DECISIONS = ("Approved", "Denied")
 _REQUESTER = ("username", "uid", "groups", "extra")

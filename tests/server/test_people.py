@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from hub.meta import Obj
 from tests.hubs import Api, InProcess
 from tests.server.agents import Wish, accept, bootstrap, certified, has_condition, until
 from tests.server.support import CLUSTERS, REQUESTS, anonymous, named
@@ -180,12 +181,83 @@ async def test_two_agents_of_one_name_need_a_person_who_looks(hub: InProcess, na
         await first.close()
     refused = await run(hub, "accept", name)
     assert refused.exit_code == EXIT_REFUSED
-    assert f"several agents ask in its name: system:open-cluster-management:{name}:a1, " in (
-        refused.stderr
-    )
+    assert "several agents, or several keys of one, ask in its name: " in refused.stderr
+    for agent in ("a1", "b2"):
+        assert f" of system:open-cluster-management:{name}:{agent}" in refused.stderr
     assert (await hub.admin.get(f"{CLUSTERS}/{name}"))["spec"]["hubAcceptsClient"] is False
     shown = await run(hub, "accept", name, "--all-agents")
     assert shown.stdout.count("approved") == 2
+
+
+async def test_one_agent_with_two_keys_needs_a_person_who_looks(hub: InProcess, name: str) -> None:
+    """Whoever has the shared token can copy the name that the true agent asks for."""
+    wish = Wish(name)
+    first = await bootstrap(hub)
+    try:
+        await first.create(CLUSTERS, named(name))
+        asked = await first.create(REQUESTS, wish.as_obj())
+        copied = await first.create(REQUESTS, Wish(name).as_obj())
+        refused = await run(hub, "accept", name)
+        assert refused.exit_code == EXIT_REFUSED
+        for request in (asked, copied):
+            assert f"{request['metadata']['name']} of system:" in refused.stderr
+        await hub.admin.call("DELETE", f"{REQUESTS}/{copied['metadata']['name']}")
+        await first.create(REQUESTS, wish.as_obj())  # asked again by the same agent
+    finally:
+        await first.close()
+    shown = await run(hub, "accept", name)
+    assert shown.exit_code == 0, shown.stderr
+    assert shown.stdout.count("approved") == 2
+
+
+@pytest.mark.parametrize(
+    ("wish", "says"),
+    [
+        (
+            {
+                "common_name": "system:open-cluster-management:victim:agent",
+                "organizations": ["system:open-cluster-management:victim"],
+            },
+            "must be exactly system:open-cluster-management:{}",
+        ),
+        ({"common_name": "admin", "organizations": ["admins"]}, "organizations ['admins'] must be"),
+        ({"common_name": "admin"}, "common name 'admin' must be"),
+        (
+            {"signer": "example.com/other"},
+            "signer 'example.com/other' must be kubernetes.io/kube-apiserver-client",
+        ),
+        ({"dns_names": ["hub.example.com"]}, "subject alternative names are not for agents"),
+    ],
+)
+async def test_acceptance_approves_no_other_identity(
+    hub: InProcess, name: str, wish: Obj, says: str
+) -> None:
+    """The label is the free choice of whoever has the shared token."""
+    first = await bootstrap(hub)
+    try:
+        await first.create(CLUSTERS, named(name))
+        false = await first.create(REQUESTS, Wish(name, **wish).as_obj())
+        true = await first.create(REQUESTS, Wish(name).as_obj())
+    finally:
+        await first.close()
+    shown = await run(hub, "accept", name, "--all-agents")
+    assert shown.exit_code == 0, shown.stderr
+    assert f"{name}: skipped {false['metadata']['name']}: " in shown.stderr
+    assert says.format(name) in shown.stderr
+    assert f"approved {true['metadata']['name']} of " in shown.stdout
+    assert shown.stdout.count("approved") == 1
+    left = await hub.admin.get(f"{REQUESTS}/{false['metadata']['name']}")
+    assert not (left.get("status") or {}).get("conditions")
+
+
+async def test_acceptance_leaves_what_no_bootstrap_account_asks_for(
+    hub: InProcess, name: str
+) -> None:
+    await hub.admin.create(CLUSTERS, named(name))
+    await hub.admin.create(REQUESTS, Wish(name).as_obj())
+    shown = await run(hub, "accept", name)
+    assert "which is no bootstrap account" in shown.stderr
+    assert shown.stdout == f"{name}: accepted\n"
 
 
 async def test_the_fleet_is_listed(hub: InProcess, name: str) -> None:

@@ -9,6 +9,7 @@ import base64
 from collections.abc import Callable, Mapping
 
 from hub.meta import Obj
+from hub.registry.requests import ADDON_NAME_LABEL
 from tools.simulate.addonbody import (
     Step,
     addon_host,
@@ -21,7 +22,7 @@ from tools.simulate.addonbody import (
 from tools.simulate.condition import is_true
 from tools.simulate.context import Context
 from tools.simulate.identity import KeyRequest, make_request
-from tools.simulate.resource import ADDON_NAME_LABEL, ADDONS, CSRS
+from tools.simulate.resource import ADDONS, CSRS
 from tools.simulate.session import Place, RefusedError, Session
 from tools.simulate.upkeep import Upkeep
 

@@ -7,12 +7,14 @@ driver, then a certificate; then it is available, as its Lease on the managed cl
 import base64
 import enum
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.auth.subject import Subject
 from hub.meta import Obj
+from hub.registry.requests import ADDON_NAME_LABEL
 from tools.simulate.clusterbody import SIGNER, USAGES, preconditions
 from tools.simulate.condition import condition, is_true, set_conditions
 from tools.simulate.identity import KeyRequest
-from tools.simulate.resource import ADDON_NAME_LABEL, ADDONS, CLUSTER_NAME_LABEL, CSRS
+from tools.simulate.resource import ADDONS, CSRS
 
 AVAILABLE, ROTATED = "Available", "ClusterCertificateRotated"
 FEATURE = "feature.open-cluster-management.io/addon-"

@@ -11,6 +11,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.auth.bootstrap_token import NAMESPACE, SECRET_PREFIX, new_bootstrap_token
 from hub.meta import Obj
 from tools.simulate.clusterbody import ACCEPTED, AVAILABLE, SIGNER
@@ -19,7 +20,7 @@ from tools.simulate.context import Context
 from tools.simulate.provision import Provision
 from tools.simulate.reflector import Reflector
 from tools.simulate.registration import DEFAULT_LEASE_S, available_features
-from tools.simulate.resource import CLUSTER_NAME_LABEL, CLUSTERS, CSRS, SECRETS, Selection
+from tools.simulate.resource import CLUSTERS, CSRS, SECRETS, Selection
 from tools.simulate.session import Place, RefusedError, Session
 from tools.simulate.upkeep import Upkeep
 

@@ -9,6 +9,7 @@ import base64
 import time
 from collections.abc import Awaitable, Callable
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.meta import Obj
 from tools.simulate.backoff import Backoff
 from tools.simulate.clusterbody import SIGNER, new_cluster, new_csr
@@ -17,7 +18,7 @@ from tools.simulate.context import REGISTRATION_AGENT, Context
 from tools.simulate.frame import MalformedError
 from tools.simulate.identity import Identity, new_request
 from tools.simulate.reflector import Reflector
-from tools.simulate.resource import CLUSTER_NAME_LABEL, CLUSTERS, CSRS, Selection
+from tools.simulate.resource import CLUSTERS, CSRS, Selection
 from tools.simulate.session import HubAwayError, Place, RefusedError
 
 _NOT_FOUND = frozenset({404})

@@ -153,6 +153,12 @@ def simulate(
     job = _Job(plan, admin, identities, Tally())
     if not (admin.is_loopback or allow_remote):
         _refuse(f"{admin.host} is not this machine; --allow-remote accepts it")
+    if not (admin.ca_pem and admin.cert_pem):
+        _refuse(f"{kubeconfig} has no certificate-authority, or no client-certificate")
+    try:
+        admin.context()
+    except ValueError as error:
+        _refuse(f"{kubeconfig}: {error}")
     figures = render_report(uvloop.run(_run(job)), job.tally)
     click.echo(render_summary(figures))
     with _refused("--report", report, code=EXIT_FAILED):

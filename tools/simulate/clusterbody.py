@@ -6,10 +6,11 @@ Shapes and texts follow OCM's agent as recorded; what differs per cluster is the
 import base64
 import datetime as dt
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.meta import Obj
 from tools.simulate.condition import condition, is_true, set_conditions
 from tools.simulate.identity import KeyRequest
-from tools.simulate.resource import CLUSTER_NAME_LABEL, CLUSTERS, CSRS, EVENTS
+from tools.simulate.resource import CLUSTERS, CSRS, EVENTS
 
 SIGNER = "kubernetes.io/kube-apiserver-client"
 LEASE_NAME = "managed-cluster-lease"

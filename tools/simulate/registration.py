@@ -9,6 +9,7 @@ import ssl
 import time
 from collections.abc import Callable
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.meta import Obj
 from tools.simulate.addon import AddOns
 from tools.simulate.addonbody import FEATURE
@@ -27,15 +28,7 @@ from tools.simulate.context import REGISTRATION_AGENT, Context
 from tools.simulate.frame import MalformedError
 from tools.simulate.outage import Outage
 from tools.simulate.reflector import Reflector
-from tools.simulate.resource import (
-    ADDONS,
-    CLUSTER_NAME_LABEL,
-    CLUSTERS,
-    CSRS,
-    EVENTS,
-    LEASES,
-    Selection,
-)
+from tools.simulate.resource import ADDONS, CLUSTERS, CSRS, EVENTS, LEASES, Selection
 from tools.simulate.session import HubAwayError, Place, RefusedError, Session
 from tools.simulate.upkeep import Upkeep
 

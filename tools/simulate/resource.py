@@ -13,9 +13,6 @@ MERGE_PATCH = "application/merge-patch+json"
 ACCEPT_JSON = "application/json, */*"
 ACCEPT_PROTOBUF = "application/vnd.kubernetes.protobuf,application/json"
 
-CLUSTER_NAME_LABEL = "open-cluster-management.io/cluster-name"
-ADDON_NAME_LABEL = "open-cluster-management.io/addon-name"
-
 
 @dataclass(frozen=True, slots=True)
 class Resource:

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from hub.auth.authority import create_authority
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.auth.certificates import sign_client_certificate
 from hub.auth.user import User
 from hub.controllers.csrcleaner import RequestCleaner
-from hub.controllers.surplus import ADDON_LABEL, THRESHOLD
+from hub.controllers.surplus import THRESHOLD
 from hub.meta import Obj
-from hub.registry.builtin import CLUSTER_NAME_LABEL
 from hub.registry.call import SYSTEM_CALL, Call
 from hub.registry.engine import Engine
-from hub.registry.requests import CSR
+from hub.registry.requests import ADDON_NAME_LABEL, CSR
 from tests.server.agents import Wish
 from tests.unit.controllers.given import run_for, settle
 from tests.unit.registry.given import VirtualClock, an_engine
@@ -159,7 +159,7 @@ async def test_clusters_and_add_ons_are_counted_apart(tmp_path: Path) -> None:
             given.clock.move(1)
             cluster = {CLUSTER_NAME_LABEL: "c"}
             await given.ask(f"agent-{n}", labels=cluster)
-            await given.ask(f"addon-{n}", labels={**cluster, ADDON_LABEL: "x"})
+            await given.ask(f"addon-{n}", labels={**cluster, ADDON_NAME_LABEL: "x"})
             await given.ask(f"other-{n}", labels={CLUSTER_NAME_LABEL: "d"})
             await given.ask(f"plain-{n}", labels={})
         await settle(given.cleaner)

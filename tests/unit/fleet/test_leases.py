@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.fleet.conditions import (
     ACCEPTED,
     AVAILABLE,
@@ -21,7 +22,7 @@ from hub.fleet.leases import SKIP_CLOCK_CHECK, LeaseJudge
 from hub.fleet.registration import LEASE_NAME
 from hub.meta import Obj
 from hub.meta.timestamp import format_micro_time, parse_time
-from hub.registry.builtin import CLUSTER_NAME_LABEL, LEASE
+from hub.registry.builtin import LEASE
 from hub.registry.engine import Change, Engine
 from hub.registry.kind import Kind
 from tests.unit.registry.given import VirtualClock, an_engine

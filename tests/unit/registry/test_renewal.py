@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.meta.errors import ApiError
-from hub.registry.builtin import CLUSTER_NAME_LABEL, LEASE
+from hub.registry.builtin import LEASE
 from hub.store import Closed, MapFull, Store, StoreError
 from tests.unit.registry.given import VirtualClock, an_engine
 
