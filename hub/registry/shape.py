@@ -11,13 +11,13 @@ stop every informer that reads it.
 'object'
 """
 
-import base64
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from hub.meta import Obj
+from hub.meta.codec.base64 import decode_base64
 from hub.meta.codec.json import kind_of
 from hub.meta.timestamp import parse_time
 
@@ -74,7 +74,7 @@ def _is_micro_time(text: str) -> bool:
 
 def _is_base64(text: str) -> bool:
     try:
-        base64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
+        decode_base64(text)
     except ValueError:
         return False
     return True
