@@ -80,7 +80,7 @@ def _is_base64(text: str) -> bool:
     return True
 
 
-_SIX_DIGITS = re.compile(r"[^.]\.[0-9]{6}([Zz]|[+-]..:..)\Z")
+_SIX_DIGITS = re.compile(r"[^.]\.[0-9]{6}(Z|[+-]..:..)\Z")
 INT32, INT64 = Number(32), Number(64)
 TIME, MICRO_TIME = Text("Time", _is_time), Text("MicroTime", _is_micro_time)
 PLAIN_TIME, PLAIN_MICRO_TIME = replace(TIME, keeps_null=True), replace(MICRO_TIME, keeps_null=True)

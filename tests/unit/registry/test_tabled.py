@@ -11,6 +11,7 @@ ROLE = ("rbac.authorization.k8s.io/v1", "ClusterRole")
 LEASE = ("coordination.k8s.io/v1", "Lease")
 EVENT = ("v1", "Event")
 HALF = "2026-01-01T00:00:00.5Z"
+LOWER = "2026-01-01t00:00:00.500000z"
 REQUEST = ("certificates.k8s.io/v1", "CertificateSigningRequest")
 
 
@@ -34,6 +35,7 @@ def nested(path: str, value: object) -> Obj:
         (LEASE, "spec.leaseDurationSeconds", 1.5, "number", "int32"),
         (LEASE, "spec.renewTime", "yesterday", "string yesterday", "MicroTime"),
         (LEASE, "spec.renewTime", HALF, f"string {HALF}", "MicroTime"),
+        (LEASE, "spec.renewTime", LOWER, f"string {LOWER}", "MicroTime"),
         (EVENT, "firstTimestamp", "2026-13-01", "string 2026-13-01", "Time"),
         (EVENT, "series.count", "3", "string", "int32"),
         (SECRET, "data.a", "c2VjcmV0!", "string", "[]uint8"),
