@@ -122,8 +122,8 @@ def _object(obj: Obj, shape: dict[str, Shape], path: str, misfits: list[Misfit])
 
 def _value(value: object, shape: Shape, path: str, misfits: list[Misfit]) -> object:
     wanted = _type_of(shape)
-    if value is None and wanted is str:
-        return ""  # an element: Go leaves it as it was
+    if value is None:
+        return wanted()  # an element: Go leaves it as it was, the zero value
     if isinstance(shape, Number | Text):
         if not shape.is_fit(value):
             misfits.append(Misfit(path, _shown(value, shape), _word_of(shape)))
