@@ -177,6 +177,8 @@ class _Hub:
         self._identity = identity
         self._definition = definition_kind(OWN_DEFINITIONS)
         self._catalog = Catalog((*BUILTIN, self._definition, *FLEET))
+        # before definitions add theirs
+        self._own_groups = frozenset(self._catalog.group_versions())
         self.engine = Engine(store, self._catalog, clock, sealed=config.seal)
         self._authorizer = Authorizer()
         self._alarms = Alarms()
@@ -274,6 +276,7 @@ class _Hub:
         return Services(
             engine=engine,
             catalog=self._catalog,
+            own_groups=self._own_groups,
             authenticator=Authenticator(tokens, find_secret=lookups.find_secret),
             authorizer=self._authorizer,
             tokens=tokens,

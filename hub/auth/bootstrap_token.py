@@ -5,7 +5,6 @@ a token, the Secret it is kept in and its verification; finding Secrets is injec
 """
 
 import base64
-import binascii
 import datetime as dt
 import hmac
 import re
@@ -16,6 +15,7 @@ from typing import TypeAlias
 from hub.auth.errors import TokenError
 from hub.auth.user import User
 from hub.meta import Obj
+from hub.meta.codec.base64 import decode_base64
 
 NAMESPACE = "kube-system"
 SECRET_PREFIX = "bootstrap-token-"  # noqa: S105 - the prefix of a Secret's name
@@ -121,9 +121,10 @@ def token_life_s(secret: Obj, now: dt.datetime) -> float | None:
 
 
 def _data(secret: Obj, key: str) -> bytes:
+    text = (secret.get("data") or {}).get(key) or ""
     try:
-        return base64.b64decode((secret.get("data") or {}).get(key) or "", validate=True)
-    except (binascii.Error, TypeError, ValueError) as error:
+        return decode_base64(text)
+    except (AttributeError, ValueError) as error:  # AttributeError: no text at all
         raise TokenError(f"{key} of the bootstrap token's secret must be base64") from error
 
 

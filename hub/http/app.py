@@ -66,6 +66,8 @@ class Services:
 
     engine: Engine
     catalog: Catalog
+    own_groups: frozenset[str]
+    """The API groups of the hub's own kinds: those of definitions come and go."""
     authenticator: Authenticator
     authorizer: Authorizer
     tokens: ServiceAccountTokens
@@ -96,8 +98,9 @@ class Api:
         self._verbs = Verbs(services)
         self._version = encode(services.version) + b"\n"
         self._under_way = 0
-        groups = services.catalog.group_versions()
-        self._metrics = RequestMetrics(services.metrics, groups, under_way=lambda: self._under_way)
+        self._metrics = RequestMetrics(
+            services.metrics, services.own_groups, under_way=lambda: self._under_way
+        )
 
     async def handle(self, request: Request, responder: Responder) -> None:
         """Answer one request."""

@@ -97,7 +97,7 @@ def select(engine: Engine, kind: Kind, namespace: str, options: ListOptions) -> 
         keys = engine.candidates(kind, options.labels)
         if keys is None:
             return begin(engine.store, prefix, match)
-    found = (_at(engine, key, revision) for key in keys if key.startswith(prefix))
+    found = (engine.store.get_at(key, revision) for key in keys if key.startswith(prefix))
     entries = [e for e in found if e is not None and (match is None or match(e.key, e.index))]
     page = Page(entries, revision, has_more=False, remaining=0)
     return shorten(engine.store, prefix, match, page)
@@ -108,15 +108,6 @@ def _key_of(kind: Kind, namespace: str, name: str) -> list[Key]:
         return [encode_key(kind.id, namespace, name)]
     except ValueError:  # a name that no object can have
         return []
-
-
-def _at(engine: Engine, key: Key, revision: Revision) -> Stored | None:
-    """Return what lay at a key at the revision that has been shown."""
-    entry = engine.store.get(key)
-    if entry is not None and entry.revision <= revision:
-        return entry
-    page = engine.store.scan_at(key, revision, is_counted=False)
-    return next((past for past in page.entries if past.key == key), None)
 
 
 async def wait_for(engine: Engine, revision: int | None) -> None:

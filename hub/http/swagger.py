@@ -35,9 +35,8 @@ class Swagger:
         if made_of != self._made_of:
             found = swagger((decode(d.body) for d in documents), self._release)
             bodies = {JSON: encode(found), _PROTOBUF: encode_swagger(found)}
-            etag = f'"{content_hash(bodies[JSON])}"'
             self._forms = {
-                type_: Document(body, type_, etag, "no-cache, private")
+                type_: Document(body, type_, f'"{content_hash(body)}"', "no-cache, private")
                 for type_, body in bodies.items()
             }
             self._made_of = made_of

@@ -91,7 +91,7 @@ def _check_place(meta: Obj, name: str, namespace: str) -> None:
 
 
 def _seconds(spec: Obj) -> int:
-    seconds = int(spec.get("expirationSeconds") or _DEFAULT_S)
+    seconds = int(spec.get("expirationSeconds", _DEFAULT_S))  # zero is a value, as in kube
     if not _MIN_S <= seconds <= _MAX_S:
         limit = "less than 10 minutes" if seconds < _MIN_S else "larger than 2^32 seconds"
         text = f"may not specify a duration {limit}"

@@ -9,8 +9,8 @@ import datetime as dt
 import re
 
 _RFC3339 = re.compile(
-    r"(?P<date>\d{4}-\d\d-\d\d)[Tt](?P<clock>\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d+))?"
-    r"(?P<zone>[Zz]|[+-]\d\d:\d\d)",
+    r"(?P<date>\d{4}-\d\d-\d\d)T(?P<clock>\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d+))?"
+    r"(?P<zone>Z|[+-]\d\d:\d\d)",
     re.ASCII,
 )
 _MINUTE_S, _HOUR_S = 60, 3600
@@ -30,13 +30,14 @@ def format_micro_time(moment: dt.datetime) -> str:
 def parse_time(text: str) -> dt.datetime:
     """Return the aware moment of an RFC 3339 text; fraction digits beyond six are cut off.
 
-    Raises ValueError, its message naming the text and the form wanted.
+    As Go's time.Parse, which takes no lower-case ``t`` and ``z``. Raises ValueError, its message
+    naming the text and the form wanted.
     """
     found = _RFC3339.fullmatch(text)
     if found is None:
         raise ValueError(f"time {text!r} is not RFC 3339, write it like 2006-01-02T15:04:05Z")
     fraction = (found["fraction"] or "")[:6].ljust(6, "0")
-    zone = "+00:00" if found["zone"] in "Zz" else found["zone"]
+    zone = "+00:00" if found["zone"] == "Z" else found["zone"]
     try:
         moment = dt.datetime.fromisoformat(f"{found['date']}T{found['clock']}.{fraction}{zone}")
         return moment.astimezone(dt.UTC)

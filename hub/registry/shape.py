@@ -11,13 +11,13 @@ stop every informer that reads it.
 'object'
 """
 
-import base64
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from hub.meta import Obj
+from hub.meta.codec.base64 import decode_base64
 from hub.meta.codec.json import kind_of
 from hub.meta.timestamp import parse_time
 
@@ -74,13 +74,13 @@ def _is_micro_time(text: str) -> bool:
 
 def _is_base64(text: str) -> bool:
     try:
-        base64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
+        decode_base64(text)
     except ValueError:
         return False
     return True
 
 
-_SIX_DIGITS = re.compile(r"[^.]\.[0-9]{6}([Zz]|[+-]..:..)\Z")
+_SIX_DIGITS = re.compile(r"[^.]\.[0-9]{6}(Z|[+-]..:..)\Z")
 INT32, INT64 = Number(32), Number(64)
 TIME, MICRO_TIME = Text("Time", _is_time), Text("MicroTime", _is_micro_time)
 PLAIN_TIME, PLAIN_MICRO_TIME = replace(TIME, keeps_null=True), replace(MICRO_TIME, keeps_null=True)
@@ -122,8 +122,8 @@ def _object(obj: Obj, shape: dict[str, Shape], path: str, misfits: list[Misfit])
 
 def _value(value: object, shape: Shape, path: str, misfits: list[Misfit]) -> object:
     wanted = _type_of(shape)
-    if value is None and wanted is str:
-        return ""  # an element: Go leaves it as it was
+    if value is None:
+        return wanted()  # an element: Go leaves it as it was, the zero value
     if isinstance(shape, Number | Text):
         if not shape.is_fit(value):
             misfits.append(Misfit(path, _shown(value, shape), _word_of(shape)))

@@ -39,12 +39,17 @@ class Undo:
         self.keys = {stored_key(key): at for key, at in first.items()}
         """The stored keys, and the first revision that wrote each."""
 
+    def at(self, key: bytes) -> Stored | None:
+        """Return what lay at one of these keys, None when nothing did."""
+        raw = self._before(self.keys[key])
+        return stored(key, raw) if raw else None
+
     def entries(self, after: Key | None) -> Iterator[Stored]:
         """Yield the objects that lay at these keys after `after`, in order of the stored key."""
         for key in self._following(after):
-            raw = self._before(self.keys[key])
-            if raw:
-                yield stored(key, raw)
+            entry = self.at(key)
+            if entry is not None:
+                yield entry
 
     def count(self, after: Key | None) -> int:
         """Return how many those are."""

@@ -24,11 +24,29 @@ from hub.store.value import Codecs, header_of, revision_of, stored
 
 def get(shared: Shared, key: Key) -> Stored | None:
     """Return what lies at a key now."""
+    with shared.env.read() as txn:
+        return _get(shared, txn, key)
+
+
+def get_at(shared: Shared, key: Key, revision: Revision) -> Stored | None:
+    """Return what lay at a key at a revision, see `Store.get_at`."""
+    shown = shared.sequence.shown
+    if revision > shown:
+        raise FutureRevision(asked=revision, current=shown)
+    with shared.env.read() as txn:
+        present = _get(shared, txn, key)
+        if present is not None and present.revision <= revision:
+            return present
+        _check_reach(shared, txn, revision)
+        undo, in_file = Undo(shared, txn, key, revision), stored_key(key)
+        return undo.at(in_file) if in_file in undo.keys else present
+
+
+def _get(shared: Shared, txn: Txn, key: Key) -> Stored | None:
     env, in_file = shared.env, stored_key(key)
-    with env.read() as txn:
-        raw = txn.get(in_file, db=env.objects)
-        if raw is None:
-            raw = txn.get(in_file, db=env.volatile)
+    raw = txn.get(in_file, db=env.objects)
+    if raw is None:
+        raw = txn.get(in_file, db=env.volatile)
     if raw is None:
         return None
     renewed = shared.overlay.entries.get(key)
@@ -77,9 +95,7 @@ def scan_at(
         raise FutureRevision(asked=revision, current=shown)
     remaining: int | None = None
     with env.read() as txn:
-        compacted = read_marks(txn, env).compacted
-        if revision < compacted:
-            raise Compacted(asked=revision, oldest=compacted)
+        _check_reach(shared, txn, revision)
         undo = Undo(shared, txn, prefix, revision)
         present = _present(shared, txn, prefix, after=after, skip=undo.keys)
         past: Iterator[Stored] = present
@@ -105,14 +121,19 @@ def changes(shared: Shared, after: Revision, prefix: bytes, *, limit: int | None
         raise FutureRevision(asked=after, current=shown)
     window = range(after + 1, shown + 1)
     with env.read() as txn:
-        compacted = read_marks(txn, env).compacted
-        if after < compacted:
-            raise Compacted(asked=after, oldest=compacted)
+        _check_reach(shared, txn, after)
         found = list(islice(_logged(shared, txn, prefix, window), limit))
         present = [*_volatile(shared, txn, prefix, window), *_renewed(shared, txn, prefix, window)]
     if present:
         found = sorted([*found, *present], key=attrgetter("revision"))[:limit]
     return found
+
+
+def _check_reach(shared: Shared, txn: Txn, revision: Revision) -> None:
+    """Raise Compacted when the log does not reach back to a revision."""
+    compacted = read_marks(txn, shared.env).compacted
+    if revision < compacted:
+        raise Compacted(asked=revision, oldest=compacted)
 
 
 def _present(

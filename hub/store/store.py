@@ -259,6 +259,13 @@ class Store:
             is_counted=is_counted,
         )
 
+    def get_at(self, key: Key, revision: Revision) -> Stored | None:
+        """Return what lay at a key at a revision, with the bounds and errors of `scan_at`.
+
+        What has not been written since needs no log: that it was compacted is no error then.
+        """
+        return reader.get_at(self._shared, key, revision)
+
     def changes(self, after: Revision, prefix: bytes, *, limit: int | None = None) -> list[Change]:
         """Return what changed under a prefix in (`after`, `revision`], in revision order.
 

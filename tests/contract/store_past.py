@@ -29,6 +29,28 @@ async def the_past_is_as_it_was(store: Tested) -> None:
     assert store.scan_at(ALL, Revision(0)).entries == []
 
 
+async def one_key_of_the_past_is_not_its_neighbours(store: Tested) -> None:
+    first = await one(store, create(key("b"), "one"))
+    await store.commit(create(key("bc")), create(key("d")))
+    then = store.revision
+    second = await one(store, update(key("b"), "two", expect=first))
+    await store.commit(delete(key("d"), expect=_revision_of(store, "d")), create(key("a")))
+    await store.commit(update(key("bc"), "two", expect=_revision_of(store, "bc")))
+    found = {name: store.get_at(key(name), then) for name in ("a", "b", "bc", "d", "x")}
+    assert {name for name, entry in found.items() if entry is None} == {"a", "x"}
+    assert found["b"] is not None
+    assert store.read(found["b"]) == document(first, "one")
+    now = store.get_at(key("b"), store.revision)
+    assert now is not None
+    assert now.revision == second
+    assert store.get_at(key("b"), Revision(first - 1)) is None
+    with pytest.raises(FutureRevision):
+        store.get_at(key("b"), Revision(store.revision + 1))
+    await store.compact_log(second)
+    with pytest.raises(Compacted):
+        store.get_at(key("d"), then)
+
+
 async def pages_of_the_past_go_on_whatever_is_written(store: Tested) -> None:
     await store.commit(*(create(key(f"n{n:02}")) for n in range(0, 20, 2)))
     then = store.revision
@@ -85,6 +107,7 @@ def _revision_of(store: Tested, name: str) -> Revision:
 PAST: Mapping[str, Check] = {
     check.__name__: check
     for check in (
+        one_key_of_the_past_is_not_its_neighbours,
         pages_of_the_past_go_on_whatever_is_written,
         renewals_and_volatile_objects_have_no_past,
         the_past_is_as_it_was,

@@ -292,6 +292,8 @@ async def test_a_token_request_is_checked(hub: InProcess, ns: str) -> None:
     await hub.admin.create(path, named("robot"))
     for spec, status in (
         ({"expirationSeconds": 599}, 422),
+        ({"expirationSeconds": 0}, 422),
+        ({"expirationSeconds": None}, 201),
         ({"expirationSeconds": "x"}, 400),
         ({"audiences": "x"}, 400),
         ({"boundObjectRef": "x"}, 400),

@@ -75,6 +75,11 @@ async def test_a_group_that_comes_with_a_definition_gets_no_series_of_its_own(
         metrics = await read(hub.admin)
         assert count(metrics, "list", "other", 200) == 1
         assert not [name for name in metrics if "metrics.example.com" in name]
+    async with running_hub(tmp_path / "data") as hub:  # the definition is there at its start
+        await hub.admin.get(widgets(definition, "default"))
+        again = await read(hub.admin)
+        assert count(again, "list", "other", 200) == 1
+        assert not [name for name in again if "metrics.example.com" in name]
 
 
 async def test_refusals_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -250,6 +250,24 @@ def of_subject(**subject: str) -> Obj:
 
 
 @pytest.mark.parametrize(
+    ("resource", "body", "field"),
+    [
+        ("clusterrolebindings", {**of_subject(), "subjects": [None]}, "subjects[0].name"),
+        ("rolebindings", {**of_subject(), "subjects": [None]}, "subjects[0].name"),
+        ("clusterroles", {"rules": [None]}, "rules[0].verbs"),
+    ],
+)
+async def test_a_null_element_is_refused_by_its_field(
+    hub: InProcess, ns: str, resource: str, body: Obj, field: str
+) -> None:
+    """Go leaves a zero value there, and validation names what is missing."""
+    path = f"{RBAC}/{resource}" if "cluster" in resource else f"{RBAC}/namespaces/{ns}/{resource}"
+    answer = await hub.admin.call("POST", path, named("null-element", **body))
+    assert answer.status == 422, answer.body
+    assert field in {cause["field"] for cause in answer.obj()["details"]["causes"]}
+
+
+@pytest.mark.parametrize(
     ("resource", "body", "texts"),
     [
         ("roles", {"rules": [{"apiGroups": [""], "resources": ["pods"]}]}, [UNKNOWN_VERB]),

@@ -9,7 +9,8 @@ import pytest
 from hub.meta import Obj
 from hub.meta.protobuf import encode_envelope
 from tests.hubs import MERGE, InProcess, Watch
-from tests.server.support import CLUSTERS, PROTOBUF, config_maps, named, over_http1
+from tests.server.agents import Wish
+from tests.server.support import CLUSTERS, PROTOBUF, REQUESTS, config_maps, named, over_http1
 
 FIELDS = (
     *("spec", "status", "data", "stringData", "binaryData", "rules", "subjects", "roleRef"),
@@ -297,6 +298,22 @@ async def test_string_data_of_a_secret_is_folded_in(hub: InProcess, ns: str) -> 
     assert answer.status == 400
     retyped = await hub.admin.call("PATCH", f"{path}/s", {"type": "other"}, content_type=MERGE)
     assert retyped.status == 422
+
+
+async def test_base64_may_be_wrapped_as_for_go(hub: InProcess, ns: str) -> None:
+    """Line ends within it mean nothing; anything else that is not base64 is refused."""
+    path = f"/api/v1/namespaces/{ns}"
+    value = base64.encodebytes(b"x" * 100).decode().replace("\n", "\r\n")
+    made = await hub.admin.create(f"{path}/secrets", named("wrapped", data={"a": value}))
+    assert base64.b64decode(made["data"]["a"]) == b"x" * 100
+    await hub.admin.create(f"{path}/configmaps", named("wrapped", binaryData={"a": value}))
+    for bad in ("eHg", "eH g=", "é"):
+        answer = await hub.admin.call("POST", f"{path}/secrets", named("bad", data={"a": bad}))
+        assert answer.status == 400, bad
+    request = Wish("wrapped").as_obj()
+    pem = base64.b64decode(request["spec"]["request"])
+    request["spec"]["request"] = base64.encodebytes(pem).decode()
+    assert (await hub.admin.create(REQUESTS, request))["spec"]["usages"]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ Owns the writing half, for clients of ours (the simulator) that must look like a
 fields by number, map entries sorted by key, plain values written even when zero.
 """
 
-import base64
-import binascii
 import datetime as dt
 import struct
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +11,7 @@ from typing import TypeVar
 
 from hub.meta import Obj
 from hub.meta.codec import json
+from hub.meta.codec.base64 import decode_base64
 from hub.meta.protobuf.schema import INTEGERS, FieldSpec, MessageSpec, Presence, Shape
 from hub.meta.protobuf.tables import MESSAGES
 from hub.meta.protobuf.wire import FIXED64, bytes_field, varint, varint_field
@@ -133,9 +132,10 @@ def _number(kind: str, value: object, path: str) -> int:
 
 
 def _from_base64(value: object, path: str) -> bytes:
+    text = _checked(value, str, path)
     try:
-        return base64.b64decode(_checked(value, str, path), validate=True)
-    except binascii.Error as e:
+        return decode_base64(text)
+    except ValueError as e:
         raise ValueError(f"{path} must be base64: {e}") from e
 
 

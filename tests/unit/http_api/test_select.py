@@ -16,6 +16,7 @@ from hub.meta import Obj
 from hub.meta.selectors import parse_field_selector, parse_label_selector
 from hub.registry.engine import Engine
 from hub.registry.options import ListOptions
+from hub.store import Store
 from tests.unit.registry.given import VirtualClock, an_engine
 
 
@@ -76,3 +77,16 @@ async def test_a_change_that_is_not_shown_yet_is_not_listed(
     after = listed(engine, asked)
     assert after != before
     assert all(revision <= engine.store.revision for revision in after.values())
+
+
+@pytest.mark.parametrize("asked", ["c", "c1"])
+async def test_of_one_name_its_longer_neighbours_are_not_read(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    await engine.create(MANAGED_CLUSTER, {"metadata": {"name": "c11"}})
+
+    def scan_at(*_: object, **__: object) -> None:
+        pytest.fail("a scan takes the name as a prefix")
+
+    monkeypatch.setattr(Store, "scan_at", scan_at)
+    assert set(listed(engine, asked)) == ({"c1"} if asked == "c1" else set())

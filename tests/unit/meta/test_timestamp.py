@@ -36,7 +36,6 @@ def test_a_time_is_written_in_utc_with_four_digits_of_year() -> None:
         ("2026-11-30T18:00:00.5Z", 500000),
         ("2026-11-30T18:00:00.123456789Z", 123456),
         ("2026-11-30T20:00:00+02:00", 0),
-        ("2026-11-30t18:00:00z", 0),
     ],
 )
 def test_every_rfc_3339_form_is_read(text: str, micro: int) -> None:
@@ -47,7 +46,8 @@ def test_every_rfc_3339_form_is_read(text: str, micro: int) -> None:
     "text",
     ["", "now", "2026-11-30", "2026-11-30T18:00:00", "2026-11-30 18:00:00Z", "2026-1-1T0:0:0Z",
      "2026-11-30T18:00Z", "2026-11-30T18:00:00.Z", "2026-13-30T18:00:00Z", "2026-02-30T18:00:00Z",
-     "2026-11-30T25:00:00Z", "0001-01-01T00:00:00+01:00", "٢026-11-30T18:00:00Z"],
+     "2026-11-30T25:00:00Z", "0001-01-01T00:00:00+01:00", "٢026-11-30T18:00:00Z",
+     "2026-11-30t18:00:00Z", "2026-11-30T18:00:00z"],
 )  # fmt: skip
 def test_what_is_not_a_time_is_refused_by_name(text: str) -> None:
     with pytest.raises(ValueError, match=r"^time '"):

@@ -3,7 +3,7 @@
 import pytest
 
 from hub.meta import Obj
-from hub.registry.shape import Misfit, conform
+from hub.registry.shape import INT32, Misfit, conform
 from hub.registry.tabled import shape_of
 
 ACCOUNT, NAMESPACE, SECRET = ("v1", "ServiceAccount"), ("v1", "Namespace"), ("v1", "Secret")
@@ -11,6 +11,7 @@ ROLE = ("rbac.authorization.k8s.io/v1", "ClusterRole")
 LEASE = ("coordination.k8s.io/v1", "Lease")
 EVENT = ("v1", "Event")
 HALF = "2026-01-01T00:00:00.5Z"
+LOWER = "2026-01-01t00:00:00.500000z"
 REQUEST = ("certificates.k8s.io/v1", "CertificateSigningRequest")
 
 
@@ -34,6 +35,7 @@ def nested(path: str, value: object) -> Obj:
         (LEASE, "spec.leaseDurationSeconds", 1.5, "number", "int32"),
         (LEASE, "spec.renewTime", "yesterday", "string yesterday", "MicroTime"),
         (LEASE, "spec.renewTime", HALF, f"string {HALF}", "MicroTime"),
+        (LEASE, "spec.renewTime", LOWER, f"string {LOWER}", "MicroTime"),
         (EVENT, "firstTimestamp", "2026-13-01", "string 2026-13-01", "Time"),
         (EVENT, "series.count", "3", "string", "int32"),
         (SECRET, "data.a", "c2VjcmV0!", "string", "[]uint8"),
@@ -70,3 +72,19 @@ def test_a_null_goes_where_go_leaves_nothing() -> None:
     assert conform(lease, shape_of(*LEASE)) == ({"spec": {}}, [])
     event: Obj = {"firstTimestamp": None, "series": None}
     assert conform(event, shape_of(*EVENT)) == ({"firstTimestamp": None}, [])
+
+
+def test_a_null_element_is_the_zero_value_as_in_go() -> None:
+    """Whether that will do is validation's business."""
+    request: Obj = {
+        "spec": {"usages": [None], "extra": {"a": None}},
+        "status": {"conditions": [None]},
+    }
+    wanted: Obj = {"spec": {"usages": [""], "extra": {"a": []}}, "status": {"conditions": [{}]}}
+    assert conform(request, shape_of(*REQUEST)) == (wanted, [])
+    numbers = conform(
+        {"n": [None, 1], "b": [None], "f": [None]}, {"n": [int], "b": [bool], "f": [INT32]}
+    )
+    assert numbers == ({"n": [0, 1], "b": [False], "f": [0]}, [])
+    secret = conform({"data": {"a": None}}, shape_of(*SECRET))
+    assert secret == ({"data": {"a": ""}}, [])

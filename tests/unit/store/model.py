@@ -137,6 +137,10 @@ class ModelStore:
             state, prefix, revision, after=after, limit=limit, match=match, count=is_counted
         )
 
+    def get_at(self, key: Key, revision: Revision) -> Stored | None:
+        found = self.scan_at(key, revision).entries
+        return next((entry for entry in found if entry.key == key), None)
+
     @staticmethod
     def _page(
         state: dict[Key, Stored],

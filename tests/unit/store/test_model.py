@@ -149,6 +149,11 @@ class Machine(RuleBasedStateMachine):
             model.has_more,
             model.remaining,
         )
+        for asked in (*KEYS, *EVENTS):
+            one, same = self.store.get_at(asked, at), self.model.get_at(asked, at)
+            assert _read(self.store, [one] if one else []) == _read(
+                self.model, [same] if same else []
+            )
 
     @rule()
     def rotate(self) -> None:
