@@ -98,6 +98,8 @@ class Started:
     kubeconfig: Path
     start_kind: str
     seconds: float
+    listen: str
+    """Address and port it serves on; the URL may say another, behind a proxy or from the store."""
     warnings: tuple[str, ...] = ()
     """What whoever started it should know, and do."""
 
@@ -150,11 +152,16 @@ async def _run(
                     kubeconfig=hub.write_kubeconfig(),
                     start_kind=backup.start_kind,
                     seconds=clock.monotonic_s() - began,
+                    listen=config.listen,
                     warnings=tuple(_warnings(config, known_url, hub.engine.catalog)),
                 )
                 on_started(started)
                 _log.info(
-                    "hub_started", url=started.url, start=started.start_kind, rev=store.revision
+                    "hub_started",
+                    url=started.url,
+                    listen=started.listen,
+                    start=started.start_kind,
+                    rev=store.revision,
                 )
                 await hub.beside.run(stop)
             finally:
