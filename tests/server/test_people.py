@@ -218,6 +218,7 @@ async def test_the_fleet_is_listed(hub: InProcess, name: str) -> None:
         "version": "v1.31.2",
         "works": 1,
         "addons": 0,
+        "deleting": False,
     }
     assert rows[f"{name}-new"]["accepted"] is False
     assert rows[f"{name}-new"]["heard"] == ""
@@ -247,6 +248,11 @@ async def test_a_cluster_is_detached_and_what_holds_it_is_told(hub: InProcess, n
     )
     assert second == "error: nobody: there is no such ManagedCluster"
     assert "--force gives it up" in held.stderr
+    (line,) = [x for x in (await run(hub, "clusters")).stdout.splitlines() if f"{name} " in x]
+    assert "Deleting" in line.split()
+    told = (await run(hub, "why", name)).stdout.splitlines()[0]
+    assert told.startswith("it is being deleted since ")
+    assert "held by work w: wait for its agent" in told
     forced = await run(hub, "detach", name, "--force")
     assert forced.exit_code == 0, forced.stdout
     assert forced.stdout.splitlines() == [
