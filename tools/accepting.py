@@ -26,6 +26,7 @@ _LABEL = "open-cluster-management.io/cluster-name"
 _ADDON_LABEL = "open-cluster-management.io/addon-name"
 _BOOTSTRAP = ("system:serviceaccount:", "system:bootstrap:")
 _LOOK_EVERY_S = 0.2
+_UNKNOWN = "there is no such ManagedCluster"
 
 
 @click.command()
@@ -70,12 +71,13 @@ def detach(*, names: tuple[str, ...], kubeconfig: Path | None, force: bool, time
     for problem in problems[:-1]:
         click.echo(f"error: {problem}", err=True)
     if problems:
-        end(
-            EXIT_REFUSED,
-            problems[-1],
+        hint = (
             "what an agent has not removed yet holds its cluster; --force gives it up, for a "
-            "cluster that is gone for good",
+            "cluster that is gone for good"
         )
+        if all(problem.endswith(_UNKNOWN) for problem in problems):
+            hint = "see hublet clusters"
+        end(EXIT_REFUSED, problems[-1], hint)
 
 
 async def _accept(
@@ -141,7 +143,7 @@ async def _detach(caller: Caller, name: str, force: bool, timeout_s: float) -> l
     """Delete one cluster; return what still holds it when the time is over."""
     path = f"{CLUSTERS}/{name}"
     if await caller.find(path) is None:
-        return [f"{name}: there is no such ManagedCluster"]
+        return [f"{name}: {_UNKNOWN}"]
     if force:
         mark = {"metadata": {"annotations": {FORCE: "true"}}}
         await caller.call("PATCH", path, body=mark, media_type=MERGE)

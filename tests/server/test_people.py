@@ -262,6 +262,12 @@ async def test_a_cluster_is_detached_and_what_holds_it_is_told(hub: InProcess, n
     assert (await hub.admin.call("GET", f"{CLUSTERS}/{name}")).status == 404
 
 
+async def test_force_is_not_recommended_for_a_name_that_is_none(hub: InProcess) -> None:
+    shown = await run(hub, "detach", "nobody")
+    assert shown.exit_code == EXIT_REFUSED
+    assert shown.stderr.splitlines()[1:] == ["hint: see hublet clusters"]
+
+
 async def test_why_tells_what_the_hub_has_seen(hub: InProcess, name: str) -> None:
     api = await token_of(hub, name)
     agent = await certified(hub, api, Wish(name))
