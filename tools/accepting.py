@@ -18,7 +18,7 @@ from hub.meta import Obj
 from hub.meta.timestamp import format_time
 from tools.asking import EXIT_REFUSED, asks_a_hub, end, run
 from tools.caller import MERGE, Caller, RefusedError
-from tools.joining import CLUSTERS
+from tools.joining import CLUSTERS, remove_account
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 FORCE = "hublet.io/force-detach"
@@ -153,6 +153,8 @@ async def _detach(caller: Caller, name: str, force: bool, timeout_s: float) -> l
         left = await caller.find(path)
         if left is None:
             click.echo(f"{name}: detached")
+            if await remove_account(caller, name):
+                click.echo(f"{name}: its bootstrap account is removed, tokens of it are dead")
             if force:
                 await _tell_abandoned(caller, name)
             return []

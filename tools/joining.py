@@ -196,6 +196,20 @@ async def _ensure_account(caller: Caller, name: str) -> str:
     return f"{accounts}/{account}"
 
 
+async def remove_account(caller: Caller, name: str) -> bool:
+    """Remove what `_ensure_account` has made, so that its tokens are dead; whether any was there.
+
+    The namespace of a cluster outlives it, and the account with it: nothing else removes it. Owner
+    references would take it from a cluster that is made anew under its name, too.
+    """
+    account = f"/api/v1/namespaces/{name}/serviceaccounts/{name}-bootstrap-sa"
+    rights = [f"{RBAC}/{kind}/{_ROLE}{name}" for kind in ("clusterrolebindings", "clusterroles")]
+    found = [path for path in (account, *rights) if await caller.find(path) is not None]
+    for path in found:
+        await caller.call("DELETE", path)
+    return bool(found)
+
+
 def _role(cluster: str) -> Obj:
     """Return what the agent of one cluster may do before it has a certificate."""
     return {

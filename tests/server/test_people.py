@@ -262,6 +262,23 @@ async def test_a_cluster_is_detached_and_what_holds_it_is_told(hub: InProcess, n
     assert (await hub.admin.call("GET", f"{CLUSTERS}/{name}")).status == 404
 
 
+async def test_the_bootstrap_account_goes_with_its_cluster(hub: InProcess, name: str) -> None:
+    api = await token_of(hub, name)
+    try:
+        shown = await run(hub, "detach", name)
+        assert shown.stdout.splitlines() == [
+            f"{name}: detached",
+            f"{name}: its bootstrap account is removed, tokens of it are dead",
+        ]
+        assert (await api.call("GET", f"{CLUSTERS}/{name}")).status == 401
+    finally:
+        await api.close()
+    for kind in ("clusterroles", "clusterrolebindings"):
+        path = f"/apis/rbac.authorization.k8s.io/v1/{kind}"
+        path += f"/open-cluster-management:bootstrap:{name}"
+        assert (await hub.admin.call("GET", path)).status == 404
+
+
 async def test_force_is_not_recommended_for_a_name_that_is_none(hub: InProcess) -> None:
     shown = await run(hub, "detach", "nobody")
     assert shown.exit_code == EXIT_REFUSED

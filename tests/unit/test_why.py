@@ -63,15 +63,16 @@ def issued(at: str) -> Obj:
         (
             {"cluster": cluster((AVAILABLE, "True")) | GOING, "held_by": ("work w", "work x")},
             (
-                "it is being deleted since 3m, held by work w, work x: wait for its agent to remove "
-                "what it had applied, or, when the cluster is gone for good, hublet detach c --force"
+                "it is being deleted since 3m, held by work w, work x: wait for its agent to "
+                "remove what it had applied, or, when the cluster is gone for good, hublet detach c "
+                "--force"
             ),
         ),
         (
             {"cluster": None, "requests": [request()]},
             (
-                "waits for a person since 2m: it was detached or never made here, and its agent goes "
-                "on asking: make it with hublet join-command c, or remove the klusterlet"
+                "waits for a person since 2m: it was detached or never made here, and its agent "
+                "goes on asking: make it with hublet join-command c, or remove the klusterlet"
             ),
         ),
         (
