@@ -64,8 +64,8 @@ def issued(at: str) -> Obj:
             {"cluster": cluster((AVAILABLE, "True")) | GOING, "held_by": ("work w", "work x")},
             (
                 "it is being deleted since 3m, held by work w, work x: wait for its agent to "
-                "remove what it had applied, or, when the cluster is gone for good, hublet detach c "
-                "--force"
+                "remove what it had applied, or, when the cluster is gone for good, "
+                "hublet detach c --force"
             ),
         ),
         (
