@@ -18,6 +18,7 @@ from hub.meta import Obj
 from hub.meta.timestamp import format_time
 from tools.asking import EXIT_REFUSED, asks_a_hub, end, run
 from tools.caller import MERGE, Caller, RefusedError
+from tools.duration import duration
 from tools.joining import CLUSTERS, remove_account
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -60,7 +61,14 @@ def accept(*, names: tuple[str, ...], kubeconfig: Path | None, all_agents: bool)
     is_flag=True,
     help="Give up what only the cluster's agent could remove: it stays on the cluster.",
 )
-@click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds to wait.")
+@click.option(
+    "--timeout",
+    type=duration,
+    metavar="DURATION",
+    default="60s",
+    show_default=True,
+    help="How long to wait for each cluster.",
+)
 def detach(*, names: tuple[str, ...], kubeconfig: Path | None, force: bool, timeout: float) -> None:
     """Delete clusters NAMES from the hub, with their works and add-ons, and wait for it."""
 

@@ -20,7 +20,7 @@ from hub.clock import SystemClock
 from hub.meta import Obj
 from tools.asking import EXIT_REFUSED, asks_a_hub, end, run
 from tools.caller import MERGE, Caller
-from tools.simulate.cli import parse_duration
+from tools.duration import duration
 
 CLUSTERS = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -32,10 +32,7 @@ _ACCEPTED = "HubAcceptedManagedCluster"
 
 def lifetime(text: str) -> float:
     """Return the seconds of a token's life, given as Go writes a time span."""
-    try:
-        seconds = parse_duration(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+    seconds = duration(text)
     if seconds < _LEAST_LIFETIME_S:
         raise click.BadParameter(f"{text} is less than the ten minutes that a token lives at least")
     return seconds
