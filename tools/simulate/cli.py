@@ -17,8 +17,9 @@ from hub.clock import SystemClock
 from hub.http.client import Poller
 from hub.meta.codec import json
 from hub.meta.names import label_name_errors
+from tools.asking import asks_a_hub, find_identity
 from tools.duration import duration
-from tools.kubeconfig import Kubeconfig, read_kubeconfig
+from tools.kubeconfig import Kubeconfig
 from tools.simulate.context import Context
 from tools.simulate.files import check_file, replace_file
 from tools.simulate.fleet import Fleet, Plan
@@ -42,12 +43,7 @@ class _Job:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--kubeconfig",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    required=True,
-    help="The hub's admin kubeconfig.",
-)
+@asks_a_hub
 @click.option("--clusters", type=click.IntRange(min=1), required=True, help="How many clusters.")
 @click.option(
     "--state-dir",
@@ -94,7 +90,7 @@ class _Job:
 @click.option("--allow-remote", is_flag=True, help="Accept a hub that is not on this machine.")
 def simulate(
     *,
-    kubeconfig: Path,
+    kubeconfig: Path | None,
     clusters: int,
     state_dir: Path | None,
     duration: float,
@@ -126,10 +122,7 @@ def simulate(
     )
     if faults := label_name_errors(plan.names[-1]):
         _refuse(f"--name-prefix {name_prefix!r} makes names like {plan.names[-1]}: {faults[0]}")
-    try:
-        admin = read_kubeconfig(kubeconfig)
-    except (ValueError, OSError) as error:
-        _refuse(str(error))
+    admin = find_identity(kubeconfig)
     with _refused("--state-dir", state_dir):
         identities = IdentityStore(state_dir)
     with _refused("--report", report):

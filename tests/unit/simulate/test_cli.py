@@ -72,6 +72,13 @@ def test_a_hub_elsewhere_is_refused_before_anything_is_sent(tmp_path: Path) -> N
     assert "--allow-remote" in result.output
 
 
+def test_the_kubeconfig_is_found_where_the_other_commands_find_it(tmp_path: Path) -> None:
+    path = _kubeconfig(tmp_path, "https://192.0.2.7:6443")
+    result = CliRunner().invoke(simulate, ["--clusters", "1"], env={"HUBLET_KUBECONFIG": str(path)})
+    assert result.exit_code == EXIT_CONFIG
+    assert "192.0.2.7 is not this machine" in result.output
+
+
 @pytest.mark.parametrize("prefix", ["Bad_", "-a", "a.b", "x" * 60])
 def test_a_prefix_that_makes_no_names_is_refused_before_anything_is_sent(
     tmp_path: Path, prefix: str
