@@ -5,10 +5,12 @@ The shared bootstrap account registers any cluster. A bootstrap account of a clu
 """
 
 import asyncio
+import ipaddress
 import json
 import re
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 import yaml
@@ -71,6 +73,7 @@ def get_token(
         return await _make_token(caller, place, expiration), caller.identity.server
 
     token, server = run(kubeconfig, make)
+    _warn_of_loopback(server)
     if output == "json":
         click.echo(json.dumps({"hub-token": token, "hub-apiserver": server}))
         return
@@ -111,6 +114,7 @@ def join_command(
         return token, Access(identity.server, identity.ca_pem.decode(), identity.cluster_name)
 
     token, access = run(kubeconfig, make)
+    _warn_of_loopback(access.server)
     bootstrap = render_kubeconfig(access, Credential("bootstrap", token=token))
     if output == "kubeconfig":
         click.echo(bootstrap, nl=False)
@@ -118,6 +122,20 @@ def join_command(
         click.echo(_values(name, bootstrap), nl=False)
     else:
         click.echo(_join(token, access.server, name))
+
+
+def _warn_of_loopback(server: str) -> None:
+    host = urlsplit(server).hostname or ""
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = host == "localhost"
+    if is_loopback:
+        click.echo(
+            "warning: the hub's URL is a loopback address; other machines cannot reach it: start "
+            "the hub with --url",
+            err=True,
+        )
 
 
 def _join(token: str, server: str, name: str) -> str:
