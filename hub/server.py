@@ -60,7 +60,7 @@ from hub.http.tls import replace_leaf, server_context
 from hub.http.transport import Server, bind, serve
 from hub.http.watching import Watching
 from hub.meta import Obj
-from hub.registry.bootstrap import ensure_objects
+from hub.registry.bootstrap import announced_url, ensure_objects
 from hub.registry.builtin import BUILTIN
 from hub.registry.catalog import Catalog
 from hub.registry.crd.definition import definition_kind
@@ -98,6 +98,8 @@ class Started:
     kubeconfig: Path
     start_kind: str
     seconds: float
+    listen: str
+    """Address and port it serves on; the URL may say another, behind a proxy or from the store."""
     warnings: tuple[str, ...] = ()
     """What whoever started it should know, and do."""
 
@@ -136,13 +138,13 @@ async def _run(
     metrics = CollectorRegistry()
     store, backup = await open_backup(config, clock, metrics=metrics, pace=pace)
     try:
-        known_url = load_url(store)
-        config = replace(config, url=config.url or known_url)
+        config = replace(config, url=config.url or load_url(store))
         identity = load_identity(store) or await _new_identity(config, clock, store)
         await backup.take_over(identity.hub_id)
         identity = await _fit(config, clock, store, identity)
         hub = _Hub(config, clock, store, backup, identity)
         with open_auditor(config.audit_log, clock, metrics) as auditor:
+            announced = announced_url(hub.engine)
             server = await hub.open(sock, metrics, stop, auditor)
             try:
                 started = Started(
@@ -150,11 +152,18 @@ async def _run(
                     kubeconfig=hub.write_kubeconfig(),
                     start_kind=backup.start_kind,
                     seconds=clock.monotonic_s() - began,
-                    warnings=tuple(_warnings(config, known_url, hub.engine.catalog)),
+                    listen=config.listen,
+                    warnings=tuple(_warnings(config, announced, hub.engine.catalog)),
                 )
                 on_started(started)
+                for warning in started.warnings:
+                    _log.warning("start_warned", warning=warning)
                 _log.info(
-                    "hub_started", url=started.url, start=started.start_kind, rev=store.revision
+                    "hub_started",
+                    url=started.url,
+                    listen=started.listen,
+                    start=started.start_kind,
+                    rev=store.revision,
                 )
                 await hub.beside.run(stop)
             finally:
@@ -366,15 +375,18 @@ def _with_port(config: Config, sock: socket.socket) -> Config:
     return config if port else replace(config, listen=f"{shown}:{sock.getsockname()[1]}")
 
 
-def _warnings(config: Config, known_url: str, catalog: Catalog) -> list[str]:
+def _warnings(config: Config, announced: str, catalog: Catalog) -> list[str]:
     """Return what is allowed and may not be meant."""
     found = []
     if not config.object_store:
         found.append("nothing is shipped: give --object-store to have the state in a bucket")
-    if known_url and config.url != known_url:
+    url = config.public_url(config.address()[1])
+    if announced and url != announced:
         found.append(
-            f"the agents know this hub as {known_url}, it now says {config.url}: they take that "
-            "for another hub, and remove within an hour what it had applied"
+            f"this hub was {announced} and now says {url}: cluster-info, join commands and "
+            "admin.kubeconfig have the new URL; agents that joined hold the old one, and one that "
+            "is given the new one takes it for another hub and removes within an hour what this "
+            'one had applied. See "Moving the hub\'s URL" in docs/operations.md'
         )
     found += [
         f"seal: no kind of this hub is called {each}; sealed when one is defined"

@@ -101,7 +101,7 @@ class IntegrityError(SnapshotError):
     """What was read is not what was written."""
 
     exit_code = 4
-    default_hint = "run hub-restore verify to see what is still whole"
+    default_hint = "put the object back from a copy or an older version of it"
 
 
 class SegmentCorrupt(IntegrityError):  # noqa: N818  see RemoteUnavailable
@@ -111,13 +111,19 @@ class SegmentCorrupt(IntegrityError):  # noqa: N818  see RemoteUnavailable
 class ChainBroken(IntegrityError):  # noqa: N818  see RemoteUnavailable
     """A segment of the chain is missing, or does not follow its predecessor."""
 
+    default_hint = "look for lifecycle rules on the bucket, and put the segment back from a copy"
+
 
 class HeadCorrupt(IntegrityError):  # noqa: N818  see RemoteUnavailable
     """HEAD does not parse, or contradicts itself."""
 
+    default_hint = "put HEAD back from an older version of it"
+
 
 class StateMismatch(IntegrityError):  # noqa: N818  see RemoteUnavailable
     """The state rebuilt from the segments has another hash than the chain promises."""
+
+    default_hint = "keep the prefix as it is, and report this"
 
 
 class UnsupportedFormat(SnapshotError):  # noqa: N818  see RemoteUnavailable

@@ -23,12 +23,14 @@ from hub.meta.timestamp import format_time
 from hub.registry.requests import ADDON_NAME_LABEL, CLIENT_SIGNER, has_condition
 from tools.asking import EXIT_REFUSED, asks_a_hub, run
 from tools.caller import MERGE, Caller, RefusedError
+from tools.duration import duration
 from tools.failures import fail
-from tools.joining import CLUSTERS
+from tools.joining import CLUSTERS, remove_account
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 _BOOTSTRAP = ("system:serviceaccount:", "system:bootstrap:")
 _LOOK_EVERY_S = 0.2
+_UNKNOWN = "there is no such ManagedCluster"
 
 
 @click.command()
@@ -62,7 +64,14 @@ def accept(*, names: tuple[str, ...], kubeconfig: Path | None, all_agents: bool)
     is_flag=True,
     help="Give up what only the cluster's agent could remove: it stays on the cluster.",
 )
-@click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds to wait.")
+@click.option(
+    "--timeout",
+    type=duration,
+    metavar="DURATION",
+    default="60s",
+    show_default=True,
+    help="How long to wait for each cluster.",
+)
 def detach(*, names: tuple[str, ...], kubeconfig: Path | None, force: bool, timeout: float) -> None:
     """Delete clusters NAMES from the hub, with their works and add-ons, and wait for it."""
 
@@ -73,12 +82,13 @@ def detach(*, names: tuple[str, ...], kubeconfig: Path | None, force: bool, time
     for problem in problems[:-1]:
         click.echo(f"error: {problem}", err=True)
     if problems:
-        fail(
-            EXIT_REFUSED,
-            problems[-1],
+        hint = (
             "what an agent has not removed yet holds its cluster; --force gives it up, for a "
-            "cluster that is gone for good",
+            "cluster that is gone for good"
         )
+        if all(problem.endswith(_UNKNOWN) for problem in problems):
+            hint = "see hublet clusters"
+        fail(EXIT_REFUSED, problems[-1], hint)
 
 
 async def _accept(
@@ -169,7 +179,7 @@ async def _detach(caller: Caller, name: str, force: bool, timeout_s: float) -> l
     """Delete one cluster; return what still holds it when the time is over."""
     path = f"{CLUSTERS}/{name}"
     if await caller.find(path) is None:
-        return [f"{name}: there is no such ManagedCluster"]
+        return [f"{name}: {_UNKNOWN}"]
     if force:
         mark = {"metadata": {"annotations": {FORCE: "true"}}}
         await caller.call("PATCH", path, body=mark, media_type=MERGE)
@@ -179,6 +189,8 @@ async def _detach(caller: Caller, name: str, force: bool, timeout_s: float) -> l
         left = await caller.find(path)
         if left is None:
             click.echo(f"{name}: detached")
+            if await remove_account(caller, name):
+                click.echo(f"{name}: its bootstrap account is removed, tokens of it are dead")
             if force:
                 await _tell_abandoned(caller, name)
             return []

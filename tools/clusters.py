@@ -62,7 +62,8 @@ async def read(caller: Caller, selector: str = "") -> list[Obj]:
             number_of_works[name],
             number_of_addons[name],
         )
-        rows.append(dict(zip(_KEYS, facts, strict=True)))
+        is_deleting = "deletionTimestamp" in cluster["metadata"]
+        rows.append({**dict(zip(_KEYS, facts, strict=True)), "deleting": is_deleting})
     return rows
 
 
@@ -79,6 +80,8 @@ def _cells(row: Obj, now: dt.datetime) -> tuple[str, ...]:
     heard = str(row["heard"])
     ago = f"{human_duration(int((now - parse_time(heard)).total_seconds()))} ago" if heard else ""
     shown = {**row, "accepted": "yes" if row["accepted"] else "no", "heard": ago}
+    if row.get("deleting"):
+        shown["available"] = "Deleting"
     return tuple(str(shown[key]) or "-" for key in _KEYS)
 
 
@@ -87,7 +90,7 @@ def lines(rows: list[Obj]) -> list[str]:
     now = dt.datetime.now(dt.UTC)
     table = [_HEAD, *(_cells(row, now) for row in rows)]
     widths = [max(len(row[column]) for row in table) for column in range(len(_HEAD))]
-    available = sum(row["available"] == "True" for row in rows)
+    available = sum(row["available"] == "True" and not row.get("deleting") for row in rows)
     return [
         *(
             "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 import uvloop
@@ -93,8 +94,12 @@ async def _serve(config: Config) -> None:
 
 def _greet(started: Started) -> None:
     """Tell whoever started the hub where to go next."""
+    # a URL that was given once is kept, and may be of another port or a proxy's
+    is_elsewhere = urlsplit(started.url).netloc != started.listen
+    listening = f" (listening on {started.listen})" if is_elsewhere else ""
     click.echo(
-        f"hublet serves {started.url}  ({started.start_kind} start, {started.seconds:.2f} s)"
+        f"hublet serves {started.url}{listening}"
+        f"  ({started.start_kind} start, {started.seconds:.2f} s)"
     )
     click.echo(f"  export KUBECONFIG={started.kubeconfig.resolve()}")
     click.echo("  kubectl get managedclusters")

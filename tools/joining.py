@@ -5,10 +5,12 @@ The shared bootstrap account registers any cluster. A bootstrap account of a clu
 """
 
 import asyncio
+import ipaddress
 import json
 import re
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 import yaml
@@ -20,8 +22,8 @@ from hub.clock import SystemClock
 from hub.meta import Obj
 from tools.asking import EXIT_CONFIG, EXIT_REFUSED, asks_a_hub, run
 from tools.caller import MERGE, Caller
+from tools.duration import duration
 from tools.failures import fail
-from tools.simulate.cli import parse_duration
 
 CLUSTERS = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -33,10 +35,7 @@ _ACCEPTED = "HubAcceptedManagedCluster"
 
 def lifetime(text: str) -> float:
     """Return the seconds of a token's life, given as Go writes a time span."""
-    try:
-        seconds = parse_duration(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+    seconds = duration(text)
     if seconds < _LEAST_LIFETIME_S:
         raise click.BadParameter(f"{text} is less than the ten minutes that a token lives at least")
     return seconds
@@ -75,6 +74,7 @@ def get_token(
         return await _make_token(caller, place, expiration), caller.identity.server
 
     token, server = run(kubeconfig, make)
+    _warn_of_loopback(server)
     if output == "json":
         click.echo(json.dumps({"hub-token": token, "hub-apiserver": server}))
         return
@@ -117,6 +117,7 @@ def join_command(
         return token, Access(identity.server, identity.ca_pem.decode(), identity.cluster_name)
 
     token, access = run(kubeconfig, make)
+    _warn_of_loopback(access.server)
     bootstrap = render_kubeconfig(access, Credential("bootstrap", token=token))
     if output == "kubeconfig":
         click.echo(bootstrap, nl=False)
@@ -124,6 +125,20 @@ def join_command(
         click.echo(_values(name, bootstrap), nl=False)
     else:
         click.echo(_join(token, access.server, name))
+
+
+def _warn_of_loopback(server: str) -> None:
+    host = urlsplit(server).hostname or ""
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = host == "localhost"
+    if is_loopback:
+        click.echo(
+            "warning: the hub's URL is a loopback address; other machines cannot reach it: start "
+            "the hub with --url",
+            err=True,
+        )
 
 
 def _join(token: str, server: str, name: str) -> str:
@@ -197,6 +212,20 @@ async def _ensure_account(caller: Caller, name: str) -> str:
     await caller.ensure(f"{RBAC}/clusterroles", _role(name))
     await caller.ensure(f"{RBAC}/clusterrolebindings", _binding(name, account))
     return f"{accounts}/{account}"
+
+
+async def remove_account(caller: Caller, name: str) -> bool:
+    """Remove what `_ensure_account` has made, so that its tokens are dead; whether any was there.
+
+    The namespace of a cluster outlives it, and the account with it: nothing else removes it. Owner
+    references would take it from a cluster that is made anew under its name, too.
+    """
+    account = f"/api/v1/namespaces/{name}/serviceaccounts/{name}-bootstrap-sa"
+    rights = [f"{RBAC}/{kind}/{_ROLE}{name}" for kind in ("clusterrolebindings", "clusterroles")]
+    found = [path for path in (account, *rights) if await caller.find(path) is not None]
+    for path in found:
+        await caller.call("DELETE", path)
+    return bool(found)
 
 
 def _role(cluster: str) -> Obj:

@@ -16,7 +16,7 @@ from hub.clock import SystemClock
 from hub.config import default_key_file
 from hub.meta.codec.json import decode, draft
 from hub.store import Draft, HubKey, Store, compact_store, load_hub_key, verify_store
-from tools.failures import EXIT_OS, KNOWN, explain, fail
+from tools.failures import EXIT_STORE, KNOWN, explain, fail
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -124,11 +124,14 @@ def _redraft(document: bytes) -> Draft:
 def _on(data_dir: Path, key_file: Path | None, work: Callable[[HubKey], T]) -> T:
     """Do something to a store with its hub key, or end with what is wrong."""
     file = key_file or default_key_file(data_dir)
+    advice = "name the data directory of a hub with --data-dir"
+    if not data_dir.exists():  # the key beside it would be missed first
+        fail(EXIT_STORE, f"{data_dir} does not exist", advice)
     try:
         return work(load_hub_key(file, outside=data_dir))
     except FileNotFoundError as error:
         if error.errno is None:
-            fail(EXIT_OS, str(error), "name the data directory of a hub with --data-dir")
+            fail(EXIT_STORE, str(error), advice)
         explain(error, {"data-dir": data_dir, "key-file": file})
     except KNOWN as error:
         explain(error, {"data-dir": data_dir, "key-file": file})

@@ -20,15 +20,22 @@ import yaml
 from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.meta import Obj
 from hub.meta.timestamp import human_duration, parse_time
+from hub.registry.requests import ADDON_NAME_LABEL
 from tools.accepting import REQUESTS, common_name_of
 from tools.asking import EXIT_REFUSED, asks_a_hub, run
-from tools.caller import Caller
+from tools.caller import METADATA, Caller
 from tools.failures import fail
 from tools.joining import CLUSTERS
 
 AGENTS = "/hublet/v1/agents"
 _LEASE = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/managed-cluster-lease"
 _CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
+_HOLDING = {
+    "add-on": "/apis/addon.open-cluster-management.io/v1alpha1/namespaces/{}/managedclusteraddons",
+    "work": "/apis/work.open-cluster-management.io/v1/namespaces/{}/manifestworks",
+}
+_NAMED = 10
+"""How many works and add-ons are named that hold a cluster."""
 _CLOCK = "ManagedClusterConditionClockSynced"
 _AVAILABLE = "ManagedClusterConditionAvailable"
 
@@ -45,12 +52,19 @@ class Facts:
     server: str
     ca_sha256: str
     context_cluster: str
+    held_by: tuple[str, ...] = ()
+    """Works and add-ons that are left, as ``work NAME``; looked for when it is being deleted."""
     now: dt.datetime = field(default_factory=lambda: dt.datetime.now(dt.UTC))
 
     def condition(self, type_: str) -> Obj:
         """Return a condition of the cluster, {} when there is none."""
         conditions = ((self.cluster or {}).get("status") or {}).get("conditions") or []
         return next((c for c in conditions if c["type"] == type_), {})
+
+    @property
+    def deleted(self) -> str:
+        """Return since when the cluster is being deleted, "" when it is not."""
+        return str(((self.cluster or {}).get("metadata") or {}).get("deletionTimestamp") or "")
 
     @property
     def last(self) -> Obj:
@@ -86,6 +100,7 @@ async def read(caller: Caller, name: str) -> Facts:
         caller.find(_CLUSTER_INFO),
     )
     identity = caller.identity
+    is_deleting = "deletionTimestamp" in ((cluster or {}).get("metadata") or {})
     return Facts(
         name=name,
         cluster=cluster,
@@ -95,7 +110,18 @@ async def read(caller: Caller, name: str) -> Facts:
         server=_server_of(info) or identity.server,
         ca_sha256=_fingerprint(identity.ca_pem),
         context_cluster=identity.cluster_name,
+        held_by=await _holding(caller, name) if is_deleting else (),
     )
+
+
+async def _holding(caller: Caller, name: str) -> tuple[str, ...]:
+    """Return what is left in the namespace of a cluster that goes, in the order it goes."""
+    found = [
+        f"{what} {each['metadata']['name']}"
+        for what, path in _HOLDING.items()
+        for each in await caller.items(path.format(name), accept=METADATA)
+    ]
+    return tuple(found)
 
 
 def judge(facts: Facts) -> Iterator[str]:
@@ -104,13 +130,20 @@ def judge(facts: Facts) -> Iterator[str]:
     refused = [r for r in facts.requests if _has(r, "Denied") or _has(r, "Failed")]
     if facts.cluster is None:
         yield "the hub does not know it: its agent has never registered, or it was deleted"
+    elif facts.deleted:
+        yield _going(facts)
     elif not (facts.cluster.get("spec") or {}).get("hubAcceptsClient"):
         yield f"it is not accepted: hublet accept {facts.name}"
+    way = f"hublet accept {facts.name}"
+    if facts.cluster is None:  # `hublet accept` accepts ManagedClusters
+        way = (
+            "it was detached or never made here, and its agent goes on asking: make it with "
+            f"hublet join-command {facts.name}, or remove the klusterlet from the cluster"
+        )
     for request in waiting:
         yield (
             f"certificate request {request['metadata']['name']} of {common_name_of(request)} waits "
-            f"for a person since {_ago(facts, request['metadata']['creationTimestamp'])}: "
-            f"hublet accept {facts.name}"
+            f"for a person since {_ago(facts, request['metadata']['creationTimestamp'])}: {way}"
         )
     for request in refused:
         last = request["status"]["conditions"][-1]
@@ -118,8 +151,20 @@ def judge(facts: Facts) -> Iterator[str]:
             f"certificate request {request['metadata']['name']} was refused: {last['type']}, "
             f"{last.get('reason', '')} {last.get('message', '')}".rstrip()
         )
-    if facts.cluster is not None:
+    if facts.cluster is not None and not facts.deleted:
         yield from _of_a_known_one(facts)
+
+
+def _going(facts: Facts) -> str:
+    """Return what holds a cluster that is being deleted, and the way out."""
+    shown = ", ".join(facts.held_by[:_NAMED])
+    more = f" and {len(facts.held_by) - _NAMED} more" if len(facts.held_by) > _NAMED else ""
+    return (
+        f"it is being deleted since {_ago(facts, facts.deleted)}, "
+        + (f"held by {shown}{more}" if shown else "and nothing is left in its namespace")
+        + ": wait for its agent to remove what it had applied, or, when the cluster is gone for "
+        f"good, hublet detach {facts.name} --force"
+    )
 
 
 def _of_a_known_one(facts: Facts) -> Iterator[str]:
@@ -134,6 +179,8 @@ def _of_a_known_one(facts: Facts) -> Iterator[str]:
         yield f"its clock is off by {_skew(facts)}: the agent reports no status until it is right"
     if available.get("status") == "True":
         yield "it is available"
+    elif not available and not last and (issued := _issued(facts)):
+        yield f"{issued}, and the agent has not used it yet"
     elif not available and not last and facts.lease is not None:
         yield (
             "no agent of it has come yet: see on the cluster that the klusterlet runs, with the "
@@ -153,10 +200,39 @@ def _of_a_known_one(facts: Facts) -> Iterator[str]:
         yield f"its agent was last heard of {_ago(facts, last['time'])} ago: {last['request']}"
 
 
+def _issued(facts: Facts) -> str:
+    """Return which certificate was issued to the agent last, while this hub ran; "" if none."""
+    times = {
+        str(request["metadata"]["name"]): str(condition["lastUpdateTime"])
+        for request in facts.requests
+        if (request.get("status") or {}).get("certificate")
+        and ADDON_NAME_LABEL not in (request["metadata"].get("labels") or {})
+        for condition in request["status"]["conditions"]
+        if condition["type"] == "Approved" and condition.get("lastUpdateTime")
+    }
+    if not times:
+        return ""
+    name = max(times, key=lambda each: parse_time(times[each]))
+    if parse_time(times[name]) < parse_time(str(facts.seen["since"])):
+        return ""  # it may have been used before the hub was started again
+    return f"its certificate {name} was issued {_ago(facts, times[name])} ago"
+
+
+def _renewed(facts: Facts) -> str:
+    """Return when the Lease was renewed; the one that a hub makes has the time it was made."""
+    lease = facts.lease or {}
+    renewed = (lease.get("spec") or {}).get("renewTime")
+    if not renewed:
+        return "none"
+    made = (lease.get("metadata") or {}).get("creationTimestamp")
+    if made and abs((parse_time(renewed) - parse_time(made)).total_seconds()) < 1:
+        return f"made by the hub {_ago(facts, renewed)} ago, never renewed"
+    return f"renewed {_ago(facts, renewed)} ago"
+
+
 def _told(facts: Facts) -> Iterator[str]:
     """Yield what was looked at."""
-    lease = ((facts.lease or {}).get("spec") or {}).get("renewTime")
-    yield f"lease      {f'renewed {_ago(facts, lease)} ago' if lease else 'none'}"
+    yield f"lease      {_renewed(facts)}"
     available = facts.condition(_AVAILABLE)
     since = available.get("lastTransitionTime")
     state = available.get("status", "not reported yet")

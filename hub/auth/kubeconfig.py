@@ -73,6 +73,14 @@ def render_cluster_info(access: Access) -> str:
     return yaml.safe_dump(config, sort_keys=False, width=2**20)
 
 
+def server_of(kubeconfig: str) -> str:
+    """Return the URL in what `render_cluster_info` has made, "" where there is none."""
+    try:
+        return str(yaml.safe_load(kubeconfig)["clusters"][0]["cluster"]["server"])
+    except (yaml.YAMLError, KeyError, IndexError, TypeError):
+        return ""
+
+
 def _user(credential: Credential) -> Obj:
     if credential.client is None:
         return {"token": credential.token}

@@ -5,6 +5,7 @@ what they lack (k8s.io/kubernetes/pkg/registry/rbac/rest/storage_rbac.go).
 """
 
 from hub.auth.bootstrap_policy import BOOTSTRAP_ACCOUNT, BOOTSTRAP_NAMESPACE, default_objects
+from hub.auth.kubeconfig import server_of
 from hub.auth.reconcile import complete, has_other_role, is_left_alone
 from hub.meta import Obj
 from hub.meta.errors import ApiError
@@ -14,6 +15,7 @@ from hub.registry.kind import Kind
 from hub.registry.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 
 NAMESPACES = ("default", "kube-system", "kube-public", BOOTSTRAP_NAMESPACE)
+_CLUSTER_INFO, _CLUSTER_INFO_NAMESPACE = "cluster-info", "kube-public"
 _RBAC = {kind.kind: kind for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING)}
 
 
@@ -30,11 +32,20 @@ async def ensure_objects(engine: Engine, *, cluster_info: str) -> None:
     account = {"metadata": {"name": BOOTSTRAP_ACCOUNT, "namespace": BOOTSTRAP_NAMESPACE}}
     await ensure(engine, SERVICE_ACCOUNT, account)
     data = {"kubeconfig": cluster_info}
-    meta = {"name": "cluster-info", "namespace": "kube-public"}
+    meta = {"name": _CLUSTER_INFO, "namespace": _CLUSTER_INFO_NAMESPACE}
     await ensure(engine, CONFIG_MAP, {"metadata": meta, "data": data})
     await engine.modify(
         CONFIG_MAP, meta["name"], lambda obj: {**obj, "data": data}, namespace=meta["namespace"]
     )
+
+
+def announced_url(engine: Engine) -> str:
+    """Return the URL that cluster-info has told clients last, "" in a new hub.
+
+    Also one that nobody gave: agents hold the listen address in their kubeconfigs as well.
+    """
+    info = engine.peek(CONFIG_MAP, _CLUSTER_INFO, _CLUSTER_INFO_NAMESPACE)
+    return server_of(str(((info or {}).get("data") or {}).get("kubeconfig") or ""))
 
 
 async def ensure(engine: Engine, kind: Kind, obj: Obj) -> None:

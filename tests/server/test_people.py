@@ -124,7 +124,9 @@ async def test_a_clusters_own_account_brings_in_that_cluster_alone(
 
 
 async def test_joining_is_printed_for_clusteradm_and_for_helm(hub: InProcess, name: str) -> None:
-    text = (await run(hub, "join-command", name)).stdout
+    shown = await run(hub, "join-command", name)
+    assert shown.stderr.startswith("warning: the hub's URL is a loopback address; other machines")
+    text = shown.stdout
     assert text.startswith("clusteradm join --hub-token ey")
     assert text.rstrip().endswith(f"--hub-apiserver {hub.url} --wait --cluster-name {name}")
     values = yaml.safe_load((await run(hub, "join-command", name, "-o", "helm")).stdout)
@@ -290,6 +292,7 @@ async def test_the_fleet_is_listed(hub: InProcess, name: str) -> None:
         "version": "v1.31.2",
         "works": 1,
         "addons": 0,
+        "deleting": False,
     }
     assert rows[f"{name}-new"]["accepted"] is False
     assert rows[f"{name}-new"]["heard"] == ""
@@ -319,6 +322,11 @@ async def test_a_cluster_is_detached_and_what_holds_it_is_told(hub: InProcess, n
     )
     assert second == "error: nobody: there is no such ManagedCluster"
     assert "--force gives it up" in held.stderr
+    (line,) = [x for x in (await run(hub, "clusters")).stdout.splitlines() if f"{name} " in x]
+    assert "Deleting" in line.split()
+    told = (await run(hub, "why", name)).stdout.splitlines()[0]
+    assert told.startswith("it is being deleted since ")
+    assert "held by work w: wait for its agent" in told
     forced = await run(hub, "detach", name, "--force")
     assert forced.exit_code == 0, forced.stdout
     assert forced.stdout.splitlines() == [
@@ -326,6 +334,29 @@ async def test_a_cluster_is_detached_and_what_holds_it_is_told(hub: InProcess, n
         f"{name}: Given up without their agent, so what they applied stays: manifestworks/w",
     ]
     assert (await hub.admin.call("GET", f"{CLUSTERS}/{name}")).status == 404
+
+
+async def test_the_bootstrap_account_goes_with_its_cluster(hub: InProcess, name: str) -> None:
+    api = await token_of(hub, name)
+    try:
+        shown = await run(hub, "detach", name)
+        assert shown.stdout.splitlines() == [
+            f"{name}: detached",
+            f"{name}: its bootstrap account is removed, tokens of it are dead",
+        ]
+        assert (await api.call("GET", f"{CLUSTERS}/{name}")).status == 401
+    finally:
+        await api.close()
+    for kind in ("clusterroles", "clusterrolebindings"):
+        path = f"/apis/rbac.authorization.k8s.io/v1/{kind}"
+        path += f"/open-cluster-management:bootstrap:{name}"
+        assert (await hub.admin.call("GET", path)).status == 404
+
+
+async def test_force_is_not_recommended_for_a_name_that_is_none(hub: InProcess) -> None:
+    shown = await run(hub, "detach", "nobody")
+    assert shown.exit_code == EXIT_REFUSED
+    assert shown.stderr.splitlines()[1:] == ["hint: see hublet clusters"]
 
 
 async def test_why_tells_what_the_hub_has_seen(hub: InProcess, name: str) -> None:

@@ -95,12 +95,13 @@ def test_what_cannot_be_is_told(command: str, data: Path, tmp_path: Path) -> Non
     (tmp_path / "empty").mkdir()
     key = str(tmp_path / "data.key")
     done = run(command, "--data-dir", str(tmp_path / "empty"), "--key-file", key)
-    assert (done.exit_code, list((tmp_path / "empty").iterdir())) == (failures.EXIT_OS, [])
+    assert (done.exit_code, list((tmp_path / "empty").iterdir())) == (failures.EXIT_STORE, [])
     assert "empty has no store" in done.stderr
     assert "hint: name the data directory of a hub with --data-dir" in done.stderr
-    done = run(command, "--data-dir", str(tmp_path / "missing"), "--key-file", key)
-    assert done.exit_code == failures.EXIT_OS
+    done = run(command, "--data-dir", str(tmp_path / "missing"))
+    assert done.exit_code == failures.EXIT_STORE
+    assert f"error: {tmp_path / 'missing'} does not exist\n" in done.stderr
     assert not (tmp_path / "missing").exists()
     (tmp_path / "file").touch()
     done = run(command, "--data-dir", str(tmp_path / "file"), "--key-file", key)
-    assert done.exit_code == failures.EXIT_OS, done.output
+    assert done.exit_code == failures.EXIT_STORE, done.output

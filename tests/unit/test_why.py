@@ -6,7 +6,7 @@ import pytest
 
 from hub.meta import Obj
 from tests.server.agents import Wish
-from tools.why import Facts, judge
+from tools.why import Facts, _renewed, judge
 
 NOW = dt.datetime(2026, 1, 1, 1, tzinfo=dt.UTC)
 LONG_AGO = "2026-01-01T00:00:00Z"
@@ -48,9 +48,41 @@ def request(*conditions: str) -> Obj:
 LEASE: Obj = {"spec": {"renewTime": "2026-01-01T00:30:00.000000Z"}}
 
 
+GOING = {"metadata": {"deletionTimestamp": "2026-01-01T00:57:00Z"}}
+
+
+def issued(at: str) -> Obj:
+    made = request()
+    condition = {"type": "Approved", "lastUpdateTime": at}
+    return {**made, "status": {"certificate": "eA==", "conditions": [condition]}}
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
+        (
+            {"cluster": cluster((AVAILABLE, "True")) | GOING, "held_by": ("work w", "work x")},
+            (
+                "it is being deleted since 3m, held by work w, work x: wait for its agent to "
+                "remove what it had applied, or, when the cluster is gone for good, "
+                "hublet detach c --force"
+            ),
+        ),
+        (
+            {"cluster": None, "requests": [request()]},
+            (
+                "waits for a person since 2m: it was detached or never made here, and its agent "
+                "goes on asking: make it with hublet join-command c, or remove the klusterlet"
+            ),
+        ),
+        (
+            {"seen": NOTHING, "cluster": cluster(), "requests": [issued("2026-01-01T00:59:50Z")]},
+            "its certificate r was issued 10s ago, and the agent has not used it yet",
+        ),
+        (
+            {"seen": NOTHING, "cluster": cluster(), "requests": [issued("2025-12-31T00:00:00Z")]},
+            "no agent of it has come yet",
+        ),
         ({"cluster": None}, "the hub does not know it"),
         ({"cluster": cluster(is_accepted=False)}, "it is not accepted: hublet accept c"),
         (
@@ -95,3 +127,35 @@ def test_the_cause_is_named(given: dict[str, object], says: str) -> None:
     )
     causes = list(judge(facts))
     assert any(says in cause for cause in causes), causes
+
+
+def test_only_the_way_out_is_told_of_a_cluster_that_goes() -> None:
+    facts = _facts(cluster=cluster((AVAILABLE, "True")) | GOING)
+    (cause,) = judge(facts)
+    assert "nothing is left in its namespace" in cause
+
+
+@pytest.mark.parametrize(
+    ("renewed", "says"),
+    [
+        ("2026-01-01T00:30:00.500000Z", "made by the hub 29m ago, never renewed"),
+        ("2026-01-01T00:50:00.500000Z", "renewed 9m59s ago"),
+    ],
+)
+def test_a_lease_that_nobody_renewed_is_called_so(renewed: str, says: str) -> None:
+    made = {"creationTimestamp": "2026-01-01T00:30:00Z"}
+    assert _renewed(_facts(lease={"metadata": made, "spec": {"renewTime": renewed}})) == says
+
+
+def _facts(*, cluster: Obj | None = None, lease: Obj | None = None) -> Facts:
+    return Facts(
+        name="c",
+        cluster=cluster,
+        lease=lease,
+        requests=[],
+        seen=NOTHING,
+        server="https://hub",
+        ca_sha256="x",
+        context_cluster="hub",
+        now=NOW,
+    )

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import random
-import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,9 @@ from hub.clock import SystemClock
 from hub.http.client import Poller
 from hub.meta.codec import json
 from hub.meta.names import label_name_errors
-from tools.kubeconfig import Kubeconfig, read_kubeconfig
+from tools.asking import asks_a_hub, find_identity
+from tools.duration import duration
+from tools.kubeconfig import Kubeconfig
 from tools.simulate.context import Context
 from tools.simulate.files import check_file, replace_file
 from tools.simulate.fleet import Fleet, Plan
@@ -29,21 +30,6 @@ from tools.simulate.session import Route
 from tools.simulate.tally import Tally
 
 EXIT_FAILED, EXIT_CONFIG = 1, 2
-
-_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-
-
-def parse_duration(text: str) -> float:
-    """Return the seconds of a time span as Go writes it: ``500ms``, ``60s``, ``1h30m``.
-
-    >>> parse_duration("1m30s")
-    90.0
-    """
-    parts: list[tuple[str, str]] = _PART.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise ValueError(f"{text!r} must be like 60s, 5m or 1h30m")
-    return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +43,7 @@ class _Job:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--kubeconfig",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    required=True,
-    help="The hub's admin kubeconfig.",
-)
+@asks_a_hub
 @click.option("--clusters", type=click.IntRange(min=1), required=True, help="How many clusters.")
 @click.option(
     "--state-dir",
@@ -72,7 +53,7 @@ class _Job:
 )
 @click.option(
     "--duration",
-    type=parse_duration,
+    type=duration,
     default="60s",
     metavar="DURATION",
     help="How long all must stay available.",
@@ -101,7 +82,7 @@ class _Job:
 )
 @click.option(
     "--join-timeout",
-    type=parse_duration,
+    type=duration,
     default="10m",
     metavar="DURATION",
     help="When to give up on joining.",
@@ -109,7 +90,7 @@ class _Job:
 @click.option("--allow-remote", is_flag=True, help="Accept a hub that is not on this machine.")
 def simulate(
     *,
-    kubeconfig: Path,
+    kubeconfig: Path | None,
     clusters: int,
     state_dir: Path | None,
     duration: float,
@@ -141,10 +122,7 @@ def simulate(
     )
     if faults := label_name_errors(plan.names[-1]):
         _refuse(f"--name-prefix {name_prefix!r} makes names like {plan.names[-1]}: {faults[0]}")
-    try:
-        admin = read_kubeconfig(kubeconfig)
-    except (ValueError, OSError) as error:
-        _refuse(str(error))
+    admin = find_identity(kubeconfig)
     with _refused("--state-dir", state_dir):
         identities = IdentityStore(state_dir)
     with _refused("--report", report):

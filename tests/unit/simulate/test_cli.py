@@ -7,8 +7,9 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from tools.duration import parse_duration
 from tools.kubeconfig import read_kubeconfig
-from tools.simulate.cli import EXIT_CONFIG, parse_duration, simulate
+from tools.simulate.cli import EXIT_CONFIG, simulate
 from tools.simulate.fleet import Plan
 
 
@@ -29,13 +30,22 @@ def _kubeconfig(directory: Path, server: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("60s", 60), ("500ms", 0.5), ("5m", 300), ("1h30m", 5400), ("1.5s", 1.5)]
+    ("text", "seconds"),
+    [
+        ("60s", 60),
+        ("500ms", 0.5),
+        ("5m", 300),
+        ("1h30m", 5400),
+        ("1.5s", 1.5),
+        ("1d", 86400),
+        ("10", 10),
+    ],
 )
 def test_durations_are_written_as_go_writes_them(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "60", "s", "5 m", "1x", "60sx"])
+@pytest.mark.parametrize("text", ["", "-1", "s", "5 m", "1x", "60sx"])
 def test_other_durations_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be like 60s"):
         parse_duration(text)
@@ -60,6 +70,13 @@ def test_a_hub_elsewhere_is_refused_before_anything_is_sent(tmp_path: Path) -> N
     result = CliRunner().invoke(simulate, ["--kubeconfig", str(path), "--clusters", "1"])
     assert result.exit_code == EXIT_CONFIG
     assert "--allow-remote" in result.output
+
+
+def test_the_kubeconfig_is_found_where_the_other_commands_find_it(tmp_path: Path) -> None:
+    path = _kubeconfig(tmp_path, "https://192.0.2.7:6443")
+    result = CliRunner().invoke(simulate, ["--clusters", "1"], env={"HUBLET_KUBECONFIG": str(path)})
+    assert result.exit_code == EXIT_CONFIG
+    assert "192.0.2.7 is not this machine" in result.output
 
 
 @pytest.mark.parametrize("prefix", ["Bad_", "-a", "a.b", "x" * 60])
