@@ -7,20 +7,34 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from hub.auth.authority import serving_names
+from hub.auth.identity import create_identity
+from tests.unit.auth.support import NOW, VirtualClock
 from tools.duration import parse_duration
 from tools.kubeconfig import read_kubeconfig
 from tools.simulate.cli import EXIT_CONFIG, simulate
 from tools.simulate.fleet import Plan
 
+URL = "https://127.0.0.1:6443"
+IDENTITY = create_identity(URL, VirtualClock(), names=serving_names(URL))
+ADMIN = IDENTITY.mint_admin(NOW)
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
 
 def _kubeconfig(directory: Path, server: str) -> Path:
-    text = base64.b64encode(b"pem").decode()
-    user = {"client-certificate-data": text, "client-key-data": text}
+    user = {
+        "client-certificate-data": _encoded(ADMIN.cert_pem),
+        "client-key-data": _encoded(ADMIN.key_pem),
+    }
+    trust = _encoded(IDENTITY.serving_ca.cert_pem)
     config = {
         "current-context": "admin@hub",
         "contexts": [{"name": "admin@hub", "context": {"cluster": "hub", "user": "admin"}}],
         "clusters": [
-            {"name": "hub", "cluster": {"server": server, "certificate-authority-data": text}}
+            {"name": "hub", "cluster": {"server": server, "certificate-authority-data": trust}}
         ],
         "users": [{"name": "admin", "user": user}],
     }
