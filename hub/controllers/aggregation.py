@@ -45,9 +45,7 @@ class RoleAggregator:
     async def run(self) -> None:
         """Reconcile until cancelled."""
         async for role in self._engine.paced(CLUSTER_ROLE):
-            # as it is by now: it may have changed while others had their turn
-            name = str(meta_of(role)["name"])
-            self._note(name, self._engine.peek(CLUSTER_ROLE, name))
+            self._note(str(meta_of(role)["name"]), role)
         for name in self._selectors:
             self._queue.add(name)
         await drain("aggregation", self._queue, self.reconcile)

@@ -55,9 +55,8 @@ class NamespaceDefaults:
 
     async def run(self) -> None:
         """Look at every namespace, then keep them so until cancelled."""
-        async for namespace in self._engine.paced(NAMESPACE):
+        for name in self._engine.names(NAMESPACE):
             await asyncio.sleep(0)  # there are thousands: the loop goes on between them
-            name = str(meta_of(namespace)["name"])
             if not self._is_complete(name):
                 self._queue.add(name)
         await drain("defaults", self._queue, self.reconcile, workers=_WORKERS)

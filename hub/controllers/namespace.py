@@ -17,8 +17,7 @@ from hub.registry.kind import Kind
 from hub.registry.objects import is_deleting, meta_of
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain
-from hub.store import Op, decode_key
-from hub.store import prefix as key_prefix
+from hub.store import Op
 
 FINALIZER = "kubernetes"
 _LOOK_AGAIN_S = 15.0
@@ -83,8 +82,7 @@ class NamespaceController:
 
     async def _empty(self, kind: Kind, namespace: str, remains: Remains) -> None:
         """Delete all of a kind in a namespace, and count what is still there."""
-        page = self._engine.store.scan(key_prefix(kind.id, namespace))
-        names = [decode_key(entry.key)[2] for entry in page.entries]
+        names = self._engine.names(kind, namespace)
         for start in range(0, len(names), _AT_ONCE):
             async with asyncio.TaskGroup() as group:
                 for name in names[start : start + _AT_ONCE]:

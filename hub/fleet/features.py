@@ -49,8 +49,8 @@ class Features:
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        async for cluster in self._engine.paced(MANAGED_CLUSTER):
-            self._queue.add(str(cluster["metadata"]["name"]))
+        for name in self._engine.names(MANAGED_CLUSTER):
+            self._queue.add(name)
         await drain("features", self._queue, self.reconcile, workers=16)
 
     async def reconcile(self, name: str) -> float | None:

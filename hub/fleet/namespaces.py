@@ -13,8 +13,7 @@ from hub.registry.engine import Engine
 from hub.registry.objects import is_deleting, meta_of
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain
-from hub.store import Op, decode_key
-from hub.store import prefix as key_prefix
+from hub.store import Op
 
 
 class ManagedNamespaces:
@@ -41,13 +40,13 @@ class ManagedNamespaces:
         if not is_other or not any(map(_wishes, filter(None, (before, now)))):
             return
         self._sets = None
-        for stored in self._engine.store.scan(key_prefix(MANAGED_CLUSTER.id, None)).entries:
-            self._queue.add(decode_key(stored.key)[2])
+        for name in self._engine.names(MANAGED_CLUSTER):
+            self._queue.add(name)
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        async for cluster in self._engine.paced(MANAGED_CLUSTER):
-            self._queue.add(str(cluster["metadata"]["name"]))
+        for name in self._engine.names(MANAGED_CLUSTER):
+            self._queue.add(name)
         await drain("managed-namespaces", self._queue, self.reconcile)
 
     async def reconcile(self, name: str) -> float | None:

@@ -73,8 +73,8 @@ class Registration:
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
-        async for cluster in self._engine.paced(MANAGED_CLUSTER):
-            self._queue.add(str(cluster["metadata"]["name"]))
+        for name in self._engine.names(MANAGED_CLUSTER):
+            self._queue.add(name)
         await drain("registration", self._queue, self.reconcile, workers=_WORKERS)
 
     async def reconcile(self, name: str) -> float | None:

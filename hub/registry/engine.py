@@ -54,6 +54,7 @@ from hub.store import (
     StoreError,
     Write,
     decode_index,
+    decode_key,
     encode_key,
 )
 from hub.store import (
@@ -153,15 +154,26 @@ class Engine:
         for stored in page.entries:
             yield decode(self.store.read(stored))
 
+    def names(self, kind: Kind, namespace: str = "") -> list[str]:
+        """Return the names of a cluster-scoped kind, or of one in a namespace; nothing is read."""
+        return [decode_key(key)[2] for key in self._keys(kind, namespace)]
+
     async def paced(self, kind: Kind, namespace: str = "") -> AsyncIterator[Obj]:
         """Yield the objects of a kind as `each` does, giving the loop back now and then.
 
-        For controllers' looks at everything: requests are served between its slices.
+        For controllers' looks at everything: requests are served between its slices, so each object
+        is what it is when its turn comes, and those that are gone by then are left out.
         """
-        for count, obj in enumerate(self.each(kind, namespace)):
+        for count, key in enumerate(self._keys(kind, namespace)):
             if count % _BREATH == 0:
                 await asyncio.sleep(0)
-            yield obj
+            stored = self.store.get(key)
+            if stored is not None:
+                yield decode(self.store.read(stored))
+
+    def _keys(self, kind: Kind, namespace: str) -> list[Key]:
+        prefix = key_prefix(kind.id, namespace or None)
+        return [stored.key for stored in self.store.scan(prefix, is_counted=False).entries]
 
     # ---------------------------------------------------------------- create
 
