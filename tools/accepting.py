@@ -7,7 +7,6 @@ asks for: the hub's own rule (`hub.fleet.approval`) says which request is an age
 
 import asyncio
 import base64
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,7 +16,8 @@ from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.auth.certificates import csr_key_sha256, parse_csr
 from hub.auth.errors import CsrError
 from hub.fleet.approval import agent_subject_problem
-from hub.fleet.detachment import FORCE
+from hub.fleet.conditions import find_condition
+from hub.fleet.detachment import DELETING, FORCE
 from hub.meta import Obj
 from hub.meta.timestamp import format_time
 from hub.registry.requests import ADDON_NAME_LABEL, CLIENT_SIGNER, has_condition
@@ -46,7 +46,7 @@ def accept(*, names: tuple[str, ...], kubeconfig: Path | None, all_agents: bool)
         return [
             f"{name}: {problem}"
             for name in names
-            if (problem := await _accept(caller, name, all_agents=all_agents, echo=click.echo))
+            if (problem := await _accept(caller, name, all_agents=all_agents))
         ]
 
     problems = run(kubeconfig, work)
@@ -91,13 +91,11 @@ def detach(*, names: tuple[str, ...], kubeconfig: Path | None, force: bool, time
         fail(EXIT_REFUSED, problems[-1], hint)
 
 
-async def _accept(
-    caller: Caller, name: str, *, all_agents: bool, echo: Callable[[str], None]
-) -> str:
+async def _accept(caller: Caller, name: str, *, all_agents: bool) -> str:
     """Accept one cluster; return why not, "" when it is done."""
     cluster = await caller.find(f"{CLUSTERS}/{name}")
     if cluster is None:
-        return "there is no such ManagedCluster"
+        return _UNKNOWN
     waiting: list[Obj] = []
     for request in await _undecided(caller, name):
         if problem := _problem(request, name):
@@ -113,13 +111,13 @@ async def _accept(
         )
     for request in waiting:
         await _approve(caller, request)
-        echo(f"{name}: approved {request['metadata']['name']} of {common_name_of(request)}")
+        click.echo(f"{name}: approved {request['metadata']['name']} of {common_name_of(request)}")
     if (cluster.get("spec") or {}).get("hubAcceptsClient"):
-        echo(f"{name}: is accepted already")
+        click.echo(f"{name}: is accepted already")
         return ""
     body = {"spec": {"hubAcceptsClient": True}}
     await caller.call("PATCH", f"{CLUSTERS}/{name}", body=body, media_type=MERGE)
-    echo(f"{name}: accepted")
+    click.echo(f"{name}: accepted")
     return ""
 
 
@@ -199,8 +197,7 @@ async def _detach(caller: Caller, name: str, force: bool, timeout_s: float) -> l
 
 
 def _holding(cluster: Obj) -> str:
-    conditions = (cluster.get("status") or {}).get("conditions") or []
-    found = next((c for c in conditions if c["type"] == "Deleting"), None)
+    found = find_condition(cluster, DELETING)
     return str(found["message"]) if found else "is still being deleted"
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from hub.fleet.conditions import AVAILABLE, JOINED, condition_status
+from hub.fleet.registration import LEASE_NAME
 from hub.meta import Obj
 from hub.meta.timestamp import human_duration, parse_time
 from tools.asking import asks_a_hub, run
@@ -17,7 +19,6 @@ from tools.joining import CLUSTERS
 _WORKS = "/apis/work.open-cluster-management.io/v1/manifestworks"
 _ADDONS = "/apis/addon.open-cluster-management.io/v1alpha1/managedclusteraddons"
 _LEASES = "/apis/coordination.k8s.io/v1/leases"
-_LEASE = "managed-cluster-lease"
 _HEAD = ("NAME", "ACCEPTED", "JOINED", "AVAILABLE", "HEARD", "VERSION", "WORKS", "ADD-ONS")
 _KEYS = ("name", "accepted", "joined", "available", "heard", "version", "works", "addons")
 
@@ -41,7 +42,7 @@ async def read(caller: Caller, selector: str = "") -> list[Obj]:
     chosen = {"labelSelector": selector} if selector else {}
     found, leases, works, addons = await asyncio.gather(
         caller.items(CLUSTERS, **chosen),
-        caller.items(_LEASES, fieldSelector=f"metadata.name={_LEASE}"),
+        caller.items(_LEASES, fieldSelector=f"metadata.name={LEASE_NAME}"),
         caller.items(_WORKS, accept=METADATA),
         caller.items(_ADDONS, accept=METADATA),
     )
@@ -50,14 +51,14 @@ async def read(caller: Caller, selector: str = "") -> list[Obj]:
     rows: list[Obj] = []
     for cluster in found:
         name = cluster["metadata"]["name"]
-        status = {c["type"]: c["status"] for c in _conditions(cluster)}
+        joined = condition_status(cluster, JOINED)
         facts = (
             name,
             bool((cluster.get("spec") or {}).get("hubAcceptsClient")),
-            status.get("ManagedClusterJoined", ""),
-            status.get("ManagedClusterConditionAvailable", ""),
+            joined,
+            condition_status(cluster, AVAILABLE),
             # before an agent has joined, the Lease has the time of the hub that made it
-            (heard.get(name) or "") if status.get("ManagedClusterJoined") == "True" else "",
+            (heard.get(name) or "") if joined == "True" else "",
             ((cluster.get("status") or {}).get("version") or {}).get("kubernetes", ""),
             number_of_works[name],
             number_of_addons[name],
@@ -65,11 +66,6 @@ async def read(caller: Caller, selector: str = "") -> list[Obj]:
         is_deleting = "deletionTimestamp" in cluster["metadata"]
         rows.append({**dict(zip(_KEYS, facts, strict=True)), "deleting": is_deleting})
     return rows
-
-
-def _conditions(cluster: Obj) -> list[Obj]:
-    found: list[Obj] = (cluster.get("status") or {}).get("conditions") or []
-    return found
 
 
 def _by_namespace(items: list[Obj]) -> Counter[str]:

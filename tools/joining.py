@@ -5,12 +5,10 @@ The shared bootstrap account registers any cluster. A bootstrap account of a clu
 """
 
 import asyncio
-import ipaddress
 import json
 import re
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 import yaml
@@ -19,18 +17,19 @@ from hub.auth.bootstrap_policy import BOOTSTRAP_ACCOUNT, BOOTSTRAP_NAMESPACE
 from hub.auth.bootstrap_token import NAMESPACE, new_bootstrap_token
 from hub.auth.kubeconfig import Access, Credential, render_kubeconfig
 from hub.clock import SystemClock
+from hub.fleet.conditions import ACCEPTED, condition_status
 from hub.meta import Obj
 from tools.asking import EXIT_CONFIG, EXIT_REFUSED, asks_a_hub, run
 from tools.caller import MERGE, Caller
 from tools.duration import duration
 from tools.failures import fail
+from tools.kubeconfig import Kubeconfig
 
 CLUSTERS = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _ROLE = "open-cluster-management:bootstrap:"
 _WAIT_S, _LOOK_EVERY_S = 15.0, 0.1
 _LEAST_LIFETIME_S = 600
-_ACCEPTED = "HubAcceptedManagedCluster"
 
 
 def lifetime(text: str) -> float:
@@ -67,14 +66,15 @@ def get_token(
 ) -> None:
     """Make a token that registers any cluster which has not joined, and say how to use it."""
 
-    async def make(caller: Caller) -> tuple[str, str]:
+    async def make(caller: Caller) -> tuple[str, Kubeconfig]:
         if bootstrap_token:
-            return await _make_bootstrap_token(caller, expiration), caller.identity.server
+            return await _make_bootstrap_token(caller, expiration), caller.identity
         place = f"/api/v1/namespaces/{BOOTSTRAP_NAMESPACE}/serviceaccounts/{BOOTSTRAP_ACCOUNT}"
-        return await _make_token(caller, place, expiration), caller.identity.server
+        return await _make_token(caller, place, expiration), caller.identity
 
-    token, server = run(kubeconfig, make)
-    _warn_of_loopback(server)
+    token, identity = run(kubeconfig, make)
+    _warn_of_loopback(identity)
+    server = identity.server
     if output == "json":
         click.echo(json.dumps({"hub-token": token, "hub-apiserver": server}))
         return
@@ -107,17 +107,16 @@ def join_command(
     if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", name):
         raise click.BadParameter(f"{name!r} must be a name as namespaces have", param_hint="NAME")
 
-    async def make(caller: Caller) -> tuple[str, Access]:
+    async def make(caller: Caller) -> tuple[str, Kubeconfig]:
         if output != "text" and not caller.identity.ca_pem:
             fail(EXIT_CONFIG, "the kubeconfig has no certificate-authority: agents need the hub's")
         await _announce(caller, name, is_accepted=not no_accept)
         place = await _ensure_account(caller, name)
-        token = await _make_token(caller, place, expiration)
-        identity = caller.identity
-        return token, Access(identity.server, identity.ca_pem.decode(), identity.cluster_name)
+        return await _make_token(caller, place, expiration), caller.identity
 
-    token, access = run(kubeconfig, make)
-    _warn_of_loopback(access.server)
+    token, identity = run(kubeconfig, make)
+    _warn_of_loopback(identity)
+    access = Access(identity.server, identity.ca_pem.decode(), identity.cluster_name)
     bootstrap = render_kubeconfig(access, Credential("bootstrap", token=token))
     if output == "kubeconfig":
         click.echo(bootstrap, nl=False)
@@ -127,13 +126,8 @@ def join_command(
         click.echo(_join(token, access.server, name))
 
 
-def _warn_of_loopback(server: str) -> None:
-    host = urlsplit(server).hostname or ""
-    try:
-        is_loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = host == "localhost"
-    if is_loopback:
+def _warn_of_loopback(identity: Kubeconfig) -> None:
+    if identity.is_loopback:
         click.echo(
             "warning: the hub's URL is a loopback address; other machines cannot reach it: start "
             "the hub with --url",
@@ -197,8 +191,7 @@ async def _announce(caller: Caller, name: str, *, is_accepted: bool) -> None:
         return
     for _ in range(int(_WAIT_S / _LOOK_EVERY_S)):
         found = await caller.call("GET", f"{CLUSTERS}/{name}")
-        conditions = (found.get("status") or {}).get("conditions") or []
-        if any((c["type"], c["status"]) == (_ACCEPTED, "True") for c in conditions):
+        if condition_status(found, ACCEPTED) == "True":
             return
         await asyncio.sleep(_LOOK_EVERY_S)
     fail(EXIT_REFUSED, f"the hub has not prepared cluster {name} within {_WAIT_S:.0f} s")

@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
-import yaml
 
 from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
+from hub.auth.kubeconfig import server_of
+from hub.fleet.conditions import AVAILABLE, CLOCK_SYNCED, find_condition
+from hub.fleet.registration import LEASE_NAME
 from hub.meta import Obj
 from hub.meta.timestamp import human_duration, parse_time
-from hub.registry.requests import ADDON_NAME_LABEL
+from hub.registry.requests import ADDON_NAME_LABEL, has_condition
 from tools.accepting import REQUESTS, common_name_of
 from tools.asking import EXIT_REFUSED, asks_a_hub, run
 from tools.caller import METADATA, Caller
@@ -28,7 +30,7 @@ from tools.failures import fail
 from tools.joining import CLUSTERS
 
 AGENTS = "/hublet/v1/agents"
-_LEASE = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/managed-cluster-lease"
+_LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{{}}/leases/{LEASE_NAME}"
 _CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 _HOLDING = {
     "add-on": "/apis/addon.open-cluster-management.io/v1alpha1/namespaces/{}/managedclusteraddons",
@@ -36,8 +38,6 @@ _HOLDING = {
 }
 _NAMED = 10
 """How many works and add-ons are named that hold a cluster."""
-_CLOCK = "ManagedClusterConditionClockSynced"
-_AVAILABLE = "ManagedClusterConditionAvailable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,7 @@ class Facts:
 
     def condition(self, type_: str) -> Obj:
         """Return a condition of the cluster, {} when there is none."""
-        conditions = ((self.cluster or {}).get("status") or {}).get("conditions") or []
-        return next((c for c in conditions if c["type"] == type_), {})
+        return find_condition(self.cluster or {}, type_) or {}
 
     @property
     def deleted(self) -> str:
@@ -107,7 +106,7 @@ async def read(caller: Caller, name: str) -> Facts:
         lease=lease,
         requests=requests,
         seen=seen,
-        server=_server_of(info) or identity.server,
+        server=server_of(_kubeconfig_in(info)) or identity.server,
         ca_sha256=_fingerprint(identity.ca_pem),
         context_cluster=identity.cluster_name,
         held_by=await _holding(caller, name) if is_deleting else (),
@@ -127,7 +126,9 @@ async def _holding(caller: Caller, name: str) -> tuple[str, ...]:
 def judge(facts: Facts) -> Iterator[str]:
     """Yield the causes, the most certain first; one line when all is well."""
     waiting = [r for r in facts.requests if not (r.get("status") or {}).get("conditions")]
-    refused = [r for r in facts.requests if _has(r, "Denied") or _has(r, "Failed")]
+    refused = [
+        r for r in facts.requests if has_condition(r, "Denied") or has_condition(r, "Failed")
+    ]
     if facts.cluster is None:
         yield "the hub does not know it: its agent has never registered, or it was deleted"
     elif facts.deleted:
@@ -168,14 +169,14 @@ def _going(facts: Facts) -> str:
 
 
 def _of_a_known_one(facts: Facts) -> Iterator[str]:
-    available, last = facts.condition(_AVAILABLE), facts.last
+    available, last = facts.condition(AVAILABLE), facts.last
     ends = last.get("certificateEnds")
     if ends and parse_time(str(ends)) < facts.now:
         yield (
             f"its certificate has ended {_ago(facts, ends)} ago: the agent registers again by "
             "itself, if its bootstrap token still lives"
         )
-    if facts.condition(_CLOCK).get("status") == "False":
+    if facts.condition(CLOCK_SYNCED).get("status") == "False":
         yield f"its clock is off by {_skew(facts)}: the agent reports no status until it is right"
     if available.get("status") == "True":
         yield "it is available"
@@ -233,7 +234,7 @@ def _renewed(facts: Facts) -> str:
 def _told(facts: Facts) -> Iterator[str]:
     """Yield what was looked at."""
     yield f"lease      {_renewed(facts)}"
-    available = facts.condition(_AVAILABLE)
+    available = facts.condition(AVAILABLE)
     since = available.get("lastTransitionTime")
     state = available.get("status", "not reported yet")
     yield f"available  {state}{f' for {_ago(facts, since)}' if since else ''}"
@@ -263,11 +264,6 @@ def _compared(facts: Facts) -> dict[str, str]:
     }
 
 
-def _has(request: Obj, type_: str) -> bool:
-    conditions = (request.get("status") or {}).get("conditions") or []
-    return any(c["type"] == type_ for c in conditions)
-
-
 def _ago(facts: Facts, time: object) -> str:
     seconds = int((facts.now - parse_time(str(time))).total_seconds())
     return human_duration(max(seconds, 0))
@@ -281,12 +277,8 @@ def _skew(facts: Facts) -> str:
     return human_duration(int(abs((parse_time(lease) - parse_time(last)).total_seconds())))
 
 
-def _server_of(cluster_info: Obj | None) -> str:
-    text = ((cluster_info or {}).get("data") or {}).get("kubeconfig")
-    try:
-        return str(yaml.safe_load(text)["clusters"][0]["cluster"]["server"]) if text else ""
-    except (yaml.YAMLError, KeyError, IndexError, TypeError):
-        return ""
+def _kubeconfig_in(cluster_info: Obj | None) -> str:
+    return str(((cluster_info or {}).get("data") or {}).get("kubeconfig") or "")
 
 
 def _fingerprint(ca_pem: bytes) -> str:
