@@ -8,7 +8,8 @@ away; here it never left.
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from hub.http.tls import client_context
 from hub.registry.keeping import save_identity
 from hub.store import Store, create_hub_key
 from perf.fleet import fill
+from perf.machine import split_cores
 from tools.simulate.look import read_metric
 from tools.simulate.process import HubProcess
 
@@ -134,3 +136,18 @@ async def wait_quiet(site: Site) -> None:
             revision = await read_metric(client, "hublet_store_revision")
             if revision != last:
                 last, since = revision, time.monotonic()
+
+
+@asynccontextmanager
+async def serving(site: Site) -> AsyncIterator[int]:
+    """Run a hub on a core of its own, at rest, and this process on the others; yield its pid."""
+    process = site.process()
+    own, others = split_cores()
+    start(process, own)
+    os.sched_setaffinity(0, others)
+    try:
+        await wait_ready(site, process)
+        await wait_quiet(site)
+        yield process.pid
+    finally:
+        process.kill()

@@ -18,8 +18,7 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import uvloop
@@ -27,8 +26,8 @@ import uvloop
 from hub.http.client import Client, ClientStream, Poller
 from hub.meta import Obj
 from hub.meta.codec.json import decode, encode
-from perf.hub import Site, cache_bytecode, make_site, start, wait_quiet, wait_ready
-from perf.machine import CpuMeter, raise_descriptors, say, say_load, split_cores, spread, usage
+from perf.hub import Site, cache_bytecode, make_site, serving
+from perf.machine import CpuMeter, raise_descriptors, say, say_load, spread, usage
 from tools.simulate.look import read_metric
 from tools.simulate.resource import JSON, MERGE_PATCH
 
@@ -138,25 +137,10 @@ class Crowd:
         return answered - began, self._last_s - began
 
 
-@asynccontextmanager
-async def _running(root: Path, arguments: argparse.Namespace) -> AsyncIterator[tuple[Site, int]]:
-    """Yield a hub on a core of its own, with the fleet that was asked for, at rest."""
-    site = await make_site(root, arguments.port, arguments.clusters)
-    process = site.process()
-    own, others = split_cores()
-    start(process, own)
-    os.sched_setaffinity(0, others)
-    try:
-        await wait_ready(site, process)
-        await wait_quiet(site)
-        yield site, process.pid
-    finally:
-        process.kill()
-
-
 async def measure(root: Path, arguments: argparse.Namespace) -> None:
     """Connect everyone, look at the memory, then broadcast."""
-    async with _running(root, arguments) as (site, pid), AsyncExitStack() as stack:
+    site = await make_site(root, arguments.port, arguments.clusters)
+    async with serving(site) as pid, AsyncExitStack() as stack:
         admin = await stack.enter_async_context(site.admin())
         poller = Poller()
         stack.callback(poller.close)

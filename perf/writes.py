@@ -26,8 +26,8 @@ from hub.meta.codec.json import decode, encode
 from hub.meta.protobuf import encode_envelope
 from perf.drive import ApiWriter, Document, Rate, Writer, drive
 from perf.fleet import cluster_documents
-from perf.hub import Site, cache_bytecode, make_site, start, wait_quiet, wait_ready
-from perf.machine import CpuMeter, file_system, median, say, say_load, split_cores
+from perf.hub import Site, cache_bytecode, make_site, serving
+from perf.machine import CpuMeter, file_system, median, say, say_load
 from tools.simulate.clusterbody import JOINED, LEASE_NAME
 from tools.simulate.resource import CLUSTERS, LEASES, MERGE_PATCH, PROTOBUF
 from tools.simulate.resource import JSON as JSON_TYPE
@@ -147,18 +147,10 @@ def _report(name: str, rounds: list[tuple[Rate, float, float]]) -> None:
 async def measure(root: Path, arguments: argparse.Namespace) -> None:
     """Make a hub with a fleet, give it a core, and write to it."""
     site = await make_site(root, arguments.port, arguments.clusters)
-    process = site.process()
-    own, others = split_cores()
-    start(process, own)
-    os.sched_setaffinity(0, others)
-    try:
-        await wait_ready(site, process)
-        await wait_quiet(site)
+    async with serving(site) as pid:
         if arguments.pid_file is not None:
-            arguments.pid_file.write_text(f"{process.pid}\n")
-        await Writes(site, process.pid, arguments).run()
-    finally:
-        process.kill()
+            arguments.pid_file.write_text(f"{pid}\n")
+        await Writes(site, pid, arguments).run()
 
 
 def main() -> None:

@@ -131,3 +131,14 @@ async def joined(hub: InProcess, cluster: str) -> Api:
         await first.close()
     await accept(hub, cluster)
     return agent
+
+
+def manifest(name: str = "a", **rest: object) -> Obj:
+    """Return a ConfigMap, as a work carries it."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, **rest}
+
+
+def work(name: str, *manifests: Obj, finalizers: tuple[str, ...] = ()) -> Obj:
+    """Return a ManifestWork, of one ConfigMap when nothing is given."""
+    workload = {"workload": {"manifests": list(manifests or [manifest()])}}
+    return {"metadata": {"name": name, "finalizers": list(finalizers)}, "spec": workload}

@@ -14,6 +14,7 @@ from tests.server.agents import (
     joined,
     until,
     until_event,
+    work,
 )
 from tests.server.support import CLUSTERS, RBAC, named
 
@@ -29,12 +30,6 @@ async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProce
     data = tmp_path_factory.mktemp("hub") / "data"
     async with running_hub(data, auto_approve_users=(BOOTSTRAP_USER,)) as found:
         yield found
-
-
-def work(name: str, *, finalizers: tuple[str, ...] = ()) -> Obj:
-    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
-    meta = {"name": name, "finalizers": list(finalizers)}
-    return {"metadata": meta, "spec": {"workload": {"manifests": [manifest]}}}
 
 
 async def test_a_cluster_goes_add_ons_first_then_works_and_rights_last(

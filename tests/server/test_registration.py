@@ -18,8 +18,10 @@ from tests.server.agents import (
     certified,
     has_condition,
     joined,
+    manifest,
     until,
     until_event,
+    work,
 )
 from tests.server.support import CLUSTERS, RBAC, REQUESTS, SETS, config_maps, named
 
@@ -36,15 +38,6 @@ async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProce
     data = tmp_path_factory.mktemp("hub") / "data"
     async with running_hub(data, auto_approve_users=(BOOTSTRAP_USER,)) as found:
         yield found
-
-
-def manifest(name: str = "a", **rest: object) -> Obj:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, **rest}
-
-
-def work(name: str, *manifests: Obj, finalizers: tuple[str, ...] = ()) -> Obj:
-    workload = {"workload": {"manifests": list(manifests or [manifest()])}}
-    return {"metadata": {"name": name, "finalizers": list(finalizers)}, "spec": workload}
 
 
 def is_approved(request: Obj) -> bool:
