@@ -1,36 +1,87 @@
-"""The start-up arbiter: whether this directory may write this prefix.
+"""The start-up arbiter: what a start of a hub does with its directory and its prefix.
 
 Owns one pure decision for every way a hub can start: new, restarted, crashed half-way through a
-write, restored, copied, pointed at somebody else's prefix. It reads nothing and writes nothing;
-`snapshot.start` feeds it and acts.
+write, restored, copied, on an empty volume, pointed at somebody else's prefix. It reads nothing and
+writes nothing; `snapshot.start` feeds it and acts.
 
-Why HEAD may be ahead of what the directory recorded: the record is written after HEAD, so a crash
-leaves it behind. The session tells whose writes they were, and a session belongs to one directory's
-history; as the store commits before anything is shipped, HEAD at or below our own revision is a
-prefix of what we hold. HEAD above it means that the directory is an older copy.
+A directory is its prefix's *own* when a session of it stands in HEAD, it is where it was, and its
+store is not behind: nobody else can have written since. Why HEAD may be ahead of what the directory
+recorded: the record is written after HEAD, so a crash leaves it behind; as the store commits before
+anything is shipped, HEAD at or below our own revision is a prefix of what we hold.
 
-    directory          HEAD                                  decision
-    -----------------  ------------------------------------  ----------------------------------
-    any                none, other objects under the prefix  Refuse
-    empty              none                                  Create
-    empty              any                                   Refuse: run hub-restore restore
-    never shipped      none                                  Create
-    has shipped        none                                  Refuse: HEAD is gone
-    any                of another hub                        Refuse: foreign
-    our session        above our store                       Refuse: the directory is an older copy
-    our session        before what we shipped, or forked     Refuse: the bucket went back
-    our session        at our revision, another state        Refuse: histories differ
-    our session        else                                  Continue
-    claim              where it was restored from            TakeClaim
-    claim              moved on, or not the same chain       Refuse: restore again
-    else               any                                   Refuse: another directory wrote last
+Anything else takes the prefix from whoever wrote it last, and *may* do that when `takeover` says so:
+Never; IfReleased: the last writer stopped in good order; Claimed: that, or a restore or an adoption
+left its one-time claim, or the caller holds a lease; Force: always.
+
+    directory                      HEAD                              decision
+    -----------------------------  --------------------------------  -----------------------------
+    any                            none, objects under the prefix    Refuse
+    empty                          none                              Create (source Volume: Refuse)
+    never shipped                  none                              Create
+    has shipped, claim, damaged    none                              Refuse: HEAD is gone
+    any                            of another hub                    Refuse: foreign
+    any                            moved elsewhere                   Refuse (Force: as below)
+    empty                          any                               Restore if it may, else Refuse
+    empty, source Empty or Volume  any                               Refuse
+    damaged                        any                               Restore if own or may
+    claim                          where it stood                    TakeClaim, Adopt or CatchUp
+    claim                          moved on, not the same chain      Refuse: restore again
+    fenced                         any                               CatchUp by Force, else Refuse
+    own session, a copy            at or below our store             Adopt if it may, else Refuse
+    own session                    above our store: an older copy    CatchUp if it may, else Refuse
+    own session                    before what we shipped, forked    Refuse: the bucket went back
+    own session                    at our revision, another state    Refuse: histories differ
+    own session                    else                              Continue
+    else                           any                               CatchUp by Force, else Refuse
 """
 
+import enum
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from snapshot.head import Head
 from snapshot.local import Claim, LocalState
+
+
+class Source(enum.StrEnum):
+    """Where a hub takes its state from."""
+
+    AUTO = "Auto"
+    """From its directory when that is sound and its own, else from the bucket; else a new hub."""
+    EMPTY = "Empty"
+    """Nothing is restored: a new hub, or the directory's."""
+    VOLUME = "Volume"
+    """The directory must hold the store."""
+    SNAPSHOT = "Snapshot"
+    """An empty directory is restored from the bucket; one that holds a store goes on."""
+
+
+class Takeover(enum.StrEnum):
+    """When a prefix may be taken from the directory that wrote it last."""
+
+    NEVER = "Never"
+    IF_RELEASED = "IfReleased"
+    CLAIMED = "Claimed"
+    FORCE = "Force"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What whoever starts the hub allows it."""
+
+    source: Source = Source.AUTO
+    takeover: Takeover = Takeover.CLAIMED
+    has_lease: bool = False
+    """Whether a lease was won that counts as a claim."""
+
+    def takes(self, head: Head, *, has_claim: bool = False) -> bool:
+        """Whether the prefix may be taken from its last writer."""
+        if self.takeover is Takeover.FORCE:
+            return True
+        if self.takeover is Takeover.NEVER:
+            return False
+        is_claimed = self.takeover is Takeover.CLAIMED and (has_claim or self.has_lease)
+        return head.released or is_claimed
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +94,26 @@ class Local:
     """Hex."""
     state: LocalState | None
     claim: Claim | None
+    place: str = ""
+    """Where the directory is now (`local.place_of`); "": not known."""
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the directory is not where it was when it last wrote its state."""
+        was = self.state.place if self.state is not None else ""
+        if not was or not self.place:
+            return False
+        *marks_then, name_then = was.split("/")
+        *marks, name = self.place.split("/")
+        return marks != marks_then or (bool(name and name_then) and name != name_then)
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A directory whose store cannot be opened; `reason` says why."""
+
+    reason: str
+    state: LocalState | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +139,31 @@ class TakeClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class Adopt:
+    """Go on with a copy of the directory that wrote last, which must not write any more."""
+
+    floor: int
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """The bucket is ahead of the directory: build the store anew from it, keep the old one aside.
+
+    A restore of the newest state takes about as long as replaying what is missing, and ends with a
+    verified state.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """There is no usable store: build one from the bucket."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Refuse:
     """Do not start; `hint` says what a human can do."""
 
@@ -75,37 +171,65 @@ class Refuse:
     hint: str
 
 
-Decision: TypeAlias = Create | Continue | TakeClaim | Refuse
+Decision: TypeAlias = Create | Continue | TakeClaim | Adopt | CatchUp | Restore | Refuse
 
-_RESTORE = "run: hub-restore restore --object-store URL --data-dir NEWDIR"
+_RESTORE = "run: hub-restore restore --from URL --into DIR"
 _RESTORE_AGAIN = f"stop the other hub if this one shall go on, then restore again ({_RESTORE})"
 _CHECK_URL = "check --object-store: every hub has a prefix of its own, with HEAD at its root"
+_ADOPT = "stop that hub and run: hub-restore adopt --from URL --into DIR"
+_TAKE = (
+    "stop that hub in good order (it releases the prefix), run hub-restore takeover --from URL, or "
+    "start with --takeover Force when it is gone for good"
+)
+_BRING_BACK = f"{_CHECK_URL}; if somebody deleted HEAD, put it back from a copy or an older version"
 
 
-def decide(local: Local | None, head: Head | None, *, is_prefix_in_use: bool) -> Decision:
+def decide(
+    local: Local | Damaged | None,
+    head: Head | None,
+    *,
+    is_prefix_in_use: bool,
+    allowed: Allowed = Allowed(),
+) -> Decision:
     """Decide for a directory (None: it holds no store) and HEAD (None: there is none).
 
     `is_prefix_in_use`: whether anything lies under the prefix; looked at only without HEAD.
     """
     if head is None:
-        return _without_head(local, is_prefix_in_use=is_prefix_in_use)
-    if local is None:
+        return _without_head(local, allowed, is_prefix_in_use=is_prefix_in_use)
+    if foreign := _identity(local, head):
+        return foreign
+    if head.moved and allowed.takeover is not Takeover.FORCE:
         return Refuse(
-            f"the data directory is empty, and the prefix holds hub {head.hub_id} at revision "
-            f"{head.rev}",
-            f"{_RESTORE}; or give a new hub a prefix of its own",
+            f"this hub has been moved to {head.moved}",
+            "start it there; or, if that hub is gone for good, here with --takeover Force",
         )
-    return _identity(local, head) or _with_head(local, head)
+    if local is None:
+        return _empty(head, allowed)
+    if isinstance(local, Damaged):
+        return _damaged(local, head, allowed)
+    return _with_head(local, head, allowed)
 
 
-def _without_head(local: Local | None, *, is_prefix_in_use: bool) -> Decision:
+def _without_head(
+    local: Local | Damaged | None, allowed: Allowed, *, is_prefix_in_use: bool
+) -> Decision:
     if is_prefix_in_use:
-        return Refuse(
-            "the prefix holds objects but no HEAD",
-            f"{_CHECK_URL}; if somebody deleted HEAD, put it back from a copy or an older version",
-        )
+        return Refuse("the prefix holds objects but no HEAD", _BRING_BACK)
     if local is None:
+        if allowed.source in {Source.VOLUME, Source.SNAPSHOT}:
+            what = "directory" if allowed.source is Source.VOLUME else "prefix"
+            return Refuse(
+                f"bootstrap source {allowed.source}, and the {what} is empty",
+                "mount the right volume or name the right bucket; a new hub has source Empty or "
+                "Auto",
+            )
         return Create()
+    if isinstance(local, Damaged):
+        return Refuse(
+            f"the store is damaged and the prefix is empty: {local.reason}",
+            f"{_CHECK_URL}; or move the directory away to start a new hub",
+        )
     if local.claim is not None:
         return Refuse(
             f"the directory was restored from {local.claim.object_store}, this prefix is empty",
@@ -114,20 +238,23 @@ def _without_head(local: Local | None, *, is_prefix_in_use: bool) -> Decision:
     if local.state is not None and local.state.epoch:
         return Refuse(
             f"the directory has shipped up to revision {local.state.rev}, this prefix is empty",
-            f"{_CHECK_URL}; if somebody deleted HEAD, put it back from a copy or an older version",
+            _BRING_BACK,
         )
     return Create()
 
 
-def _identity(local: Local, head: Head) -> Refuse | None:
+def _identity(local: Local | Damaged | None, head: Head) -> Refuse | None:
     """Refuse what belongs to another hub, or memories that came from another directory."""
-    known = {each.hub_id for each in (local.state, local.claim) if each is not None}
+    if local is None:
+        return None
+    claim = local.claim if isinstance(local, Local) else None
+    known = {each.hub_id for each in (local.state, claim) if each is not None}
     if known - {head.hub_id}:
         return Refuse(
             f"the prefix belongs to hub {head.hub_id}, the directory to {', '.join(sorted(known))}",
             _CHECK_URL,
         )
-    if local.state is not None and local.state.dir_id != local.dir_id:
+    if isinstance(local, Local) and local.state and local.state.dir_id != local.dir_id:
         return Refuse(
             f"the directory's state file is of directory {local.state.dir_id}, its store of "
             f"{local.dir_id}",
@@ -136,29 +263,73 @@ def _identity(local: Local, head: Head) -> Refuse | None:
     return None
 
 
-def _with_head(local: Local, head: Head) -> Decision:
-    if local.state is not None and head.writer.session in local.state.sessions:
-        return _own(local, local.state, head)
-    if local.claim is not None:
-        return _claimed(local, local.claim, head)
+def _empty(head: Head, allowed: Allowed) -> Decision:
+    what = f"the data directory is empty, and the prefix holds hub {head.hub_id} at {head.rev}"
+    if allowed.source is Source.EMPTY:
+        return Refuse(
+            f"{what}; bootstrap source Empty restores nothing", "give a new hub a prefix of its own"
+        )
+    if allowed.source is Source.VOLUME:
+        return Refuse(f"{what}; bootstrap source is Volume", "mount the hub's volume")
+    if allowed.takes(head):
+        return Restore(what)
     return Refuse(
-        f"another directory wrote this prefix last: {head.writer.describe()}, epoch {head.epoch}, "
-        f"revision {head.rev}",
-        f"to go on from the bucket {_RESTORE}; keep this directory, it may hold unshipped changes",
+        f"{what}, written by {head.writer.describe()}, which has not released it",
+        f"{_TAKE}; or give a new hub a prefix of its own",
     )
 
 
-def _own(local: Local, state: LocalState, head: Head) -> Decision:
-    """HEAD was written by a session of this directory."""
+def _damaged(local: Damaged, head: Head, allowed: Allowed) -> Decision:
+    is_own = local.state is not None and head.writer.session in local.state.sessions
+    is_fit = allowed.source in {Source.AUTO, Source.SNAPSHOT}
+    is_fenced = local.state is not None and bool(local.state.fenced_by)
+    if is_fit and not is_fenced and (is_own or allowed.takes(head)):
+        return Restore(f"the store cannot be used: {local.reason}")
+    if is_fit and allowed.takeover is Takeover.FORCE:
+        return Restore(f"the store cannot be used: {local.reason}")
+    return Refuse(f"the store cannot be used: {local.reason}", f"{_RESTORE}; {_TAKE}")
+
+
+def _with_head(local: Local, head: Head, allowed: Allowed) -> Decision:
+    state, claim = local.state, local.claim
+    is_own = state is not None and head.writer.session in state.sessions
+    if claim is not None and not (is_own and not claim.adopted):
+        return _claimed(local, claim, head, allowed)
+    if state is not None and state.fenced_by:
+        return _taken(f"{state.fenced_by} took the prefix from this directory", allowed)
+    if state is not None and is_own:
+        return _own(local, state, head, allowed)
+    return _taken(
+        f"another directory wrote this prefix last: {head.writer.describe()}, epoch {head.epoch}, "
+        f"revision {head.rev}",
+        allowed,
+    )
+
+
+def _taken(reason: str, allowed: Allowed) -> Decision:
+    """Decide for a directory whose prefix another one has taken; its own changes stay aside."""
+    if allowed.takeover is Takeover.FORCE:
+        return CatchUp(reason)
+    return Refuse(
+        reason,
+        f"to go on from the bucket {_RESTORE}; to go on here {_ADOPT}; keep this directory, it may "
+        "hold unshipped changes (hub-restore diff shows them)",
+    )
+
+
+def _own(local: Local, state: LocalState, head: Head, allowed: Allowed) -> Decision:
+    """HEAD was written by a session of this directory, or of the one it is a copy of."""
     if head.rev > local.rev:
-        return Refuse(
+        reason = (
             f"the directory is at revision {local.rev} and has shipped {head.rev}: it is an older "
-            "copy of itself",
-            f"start the newer directory, or go on from the bucket: {_RESTORE}",
+            "copy of itself"
         )
+        if allowed.takes(head):
+            return CatchUp(reason)
+        return Refuse(reason, f"start the newer directory; or go on from the bucket: {_TAKE}")
     if head.seq < state.seq or (head.seq == state.seq and head.chain != state.chain):
         return Refuse(
-            f"HEAD is at segment {head.seq}, this directory has shipped segment {state.seq} of "
+            f"HEAD is at position {head.seq}, this directory has shipped position {state.seq} of "
             "another history",
             "the bucket was set back or written from elsewhere: put back its newest HEAD",
         )
@@ -167,11 +338,39 @@ def _own(local: Local, state: LocalState, head: Head) -> Decision:
             f"the directory and the bucket hold different states at revision {head.rev}",
             f"keep the directory for inspection and go on from the bucket: {_RESTORE}",
         )
-    return Continue(floor=head.reserved_rev)
+    if not local.is_copy:
+        return Continue(floor=head.reserved_rev)
+    if allowed.takes(head):
+        return Adopt(floor=head.reserved_rev)
+    return Refuse(
+        f"the directory is a copy of the one that wrote this prefix last: {head.writer.describe()}",
+        f"start the original; or {_ADOPT}",
+    )
 
 
-def _claimed(local: Local, claim: Claim, head: Head) -> Decision:
-    """Decide for a directory restored and not started on this prefix since."""
+def _claimed(local: Local, claim: Claim, head: Head, allowed: Allowed) -> Decision:
+    """Decide for a directory restored or adopted, and not started on this prefix since."""
+    if moved_on := _moved_on(claim, head):
+        return moved_on
+    if not allowed.takes(head, has_claim=True):
+        return Refuse(
+            f"the directory was restored to take the prefix, takeover is {allowed.takeover}",
+            "start it with --takeover Claimed",
+        )
+    if claim.adopted:
+        if local.rev < head.rev:
+            return CatchUp(f"the directory is at revision {local.rev}, the bucket at {head.rev}")
+        return Adopt(floor=head.reserved_rev)
+    rev, state_hash = (claim.base or claim).rev, (claim.base or claim).state_hash
+    if local.rev < rev or (local.rev == rev and local.state_hash != state_hash):
+        return Refuse(
+            f"the store at revision {local.rev} is not the one that was restored at {rev}",
+            _RESTORE,
+        )
+    return TakeClaim(floor=head.reserved_rev)
+
+
+def _moved_on(claim: Claim, head: Head) -> Refuse | None:
     if head.seq > claim.seq:
         return Refuse(
             f"the prefix has moved on since this directory was restored: {head.writer.describe()} "
@@ -180,7 +379,7 @@ def _claimed(local: Local, claim: Claim, head: Head) -> Decision:
         )
     if (head.seq, head.chain) != (claim.seq, claim.chain) or head.epoch < claim.epoch:
         return Refuse(
-            f"the prefix is not at the segment {claim.seq} that this directory was restored from",
+            f"the prefix is not at the position {claim.seq} that this directory was restored from",
             f"{_CHECK_URL}; or {_RESTORE}",
         )
     if head.epoch > claim.epoch:
@@ -189,10 +388,4 @@ def _claimed(local: Local, claim: Claim, head: Head) -> Decision:
             f"has taken epoch {head.epoch}",
             _RESTORE_AGAIN,
         )
-    is_same_state = local.rev != claim.rev or local.state_hash == claim.state_hash
-    if local.rev < claim.rev or not is_same_state:
-        return Refuse(
-            f"the store at revision {local.rev} is not the one that was restored at {claim.rev}",
-            _RESTORE,
-        )
-    return TakeClaim(floor=head.reserved_rev)
+    return None

@@ -1,7 +1,8 @@
 """The chain of one prefix, as its one writer sees it.
 
 Owns the epoch and the commit: a segment is put first, create-only, and counts only once HEAD names
-it, by compare-and-swap. HEAD is never deleted and, once it was there, never made again.
+it, by compare-and-swap. What a new HEAD names no more is written into a manifest before. HEAD is
+never deleted and, once it was there, never made again.
 
 Lost answers: a put that got none may have landed, or land later. Every write has a nonce of its
 own, and after a lost answer HEAD is read back: our nonce there means that it landed. A write of
@@ -9,7 +10,7 @@ ours that lands after we gave it up is met by the next one, which takes it when 
 else raises `ChainMoved`, so that its caller cuts again. Anything else that moved HEAD is another
 writer: `Fenced`.
 
-One `Chain` belongs to one thread at a time.
+One `Chain` belongs to one thread at a time, but for `put_segment`, which any thread may call.
 """
 
 import json
@@ -29,12 +30,28 @@ from snapshot.errors import (
     RemoteUnavailable,
     SegmentCorrupt,
 )
-from snapshot.head import Fork, Head, SegmentRef, Writer, check_seal, decode_head, encode_head
-from snapshot.header import ZERO, Kind, chain_hash
-from snapshot.layout import FORMAT, HEAD, segment_name
+from snapshot.head import FORMAT as HEAD_FORMAT
+from snapshot.head import Fork, Head, Level, ObjectRef, SegmentRef, Writer, encode_head, open_head
+from snapshot.header import ZERO, Kind
+from snapshot.layout import FORMAT, HEAD, delta_name, full_name
+from snapshot.manifest import Manifest, encode_manifest
 from snapshot.remote import Remote
 from snapshot.seal import HubKey
 from snapshot.segment import Segment, check_hash
+
+_MAX_BRANCHES = 32
+
+
+class Base(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A position in the past from which an epoch goes on, and the segments that lead there."""
+
+    seq: int
+    rev: int
+    chain: str
+    state_hash: str
+    objects: int
+    full: SegmentRef
+    tail: tuple[SegmentRef, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +94,19 @@ class Chain:
         return next(iter(self.remote.list()), None) is not None
 
     def take_epoch(
-        self, expected: Head | None, *, hub_id: str, writer: Writer, reserved_rev: int
+        self,
+        expected: Head | None,
+        *,
+        hub_id: str,
+        writer: Writer,
+        reserved_rev: int,
+        base: Base | None = None,
     ) -> Head:
         """Become the writer: create HEAD, or swap the `expected` one for the next epoch.
 
-        `writer.session` must be on the local disk before. Raises `ChainMoved` when HEAD is not the
-        expected one: decide again.
+        `writer.session` must be on the local disk before. `base`: go on from there and leave what
+        came after it behind, as a branch. Raises `ChainMoved` when HEAD is not the expected one:
+        decide again.
         """
         if expected is None:
             new = self._first(hub_id=hub_id, writer=writer, reserved_rev=reserved_rev)
@@ -90,39 +114,130 @@ class Chain:
         else:
             if self._held is None or self._held.head.nonce != expected.nonce:
                 raise ChainMoved("HEAD is not the one decided on", op="take epoch", object=HEAD)
+            fork = self._fork(expected, base)
             new = msgspec.structs.replace(
                 self._next(expected, reserved_rev=reserved_rev),
                 epoch=expected.epoch + 1,
                 writer=writer,
                 released=False,
-                fork=Fork(expected.epoch, expected.seq, expected.rev, expected.chain),
+                moved="",
+                fork=fork,
             )
+            if base is not None and base.seq < expected.seq:
+                new = self._branched(new, fork, base)
             self._swap(new, op="take epoch")
         self._is_writer = True
         self._put_format()
         return self.head
 
     def commit_segment(self, segment: Segment, *, reserved_rev: int) -> Head:
-        """Put a segment and make it the newest of the chain; return HEAD after it.
+        """Put a link of the chain and make it the newest; return HEAD after it.
 
         The segment must have been cut against `head`. Raises `Fenced`, `HeadGone`, and `ChainMoved`
         (recoverable: cut again). After `RemoteUnavailable` the same call may be repeated.
         """
-        ref = self._fit(segment)
-        self._put_segment(ref.name, segment)
+        self._check_fit(segment)
         header = segment.header
         is_full = header.kind is Kind.FULL
+        ref = self.put_segment(segment, level="full" if is_full else "d0")
         new = msgspec.structs.replace(
             self._next(self.head, reserved_rev=max(reserved_rev, header.to_rev)),
             seq=header.seq,
+            last_seq=header.seq,
             rev=header.to_rev,
-            chain=chain_hash(header.prev_chain, segment.hash).hex(),
+            chain=header.chain_after(segment.hash).hex(),
             state_hash=header.post_state.hex(),
             objects=header.objects,
             full=ref if is_full else self.head.full,
             tail=() if is_full else (*self.head.tail, ref),
         )
+        if is_full:
+            new = self._dropping(new, self.head.segments)
         return self._swap(new, op="commit")
+
+    def put_segment(self, segment: Segment, *, level: Level) -> SegmentRef:
+        """Put a segment, which counts for nothing yet; return its reference."""
+        header = segment.header
+        if level == "full":
+            name = full_name(
+                epoch=header.epoch, rev=header.to_rev, seq=header.seq, digest=segment.hash
+            )
+        else:
+            name = delta_name(
+                epoch=header.epoch,
+                level=level,
+                from_rev=header.from_rev,
+                to_rev=header.to_rev,
+                digest=segment.hash,
+            )
+        self._put(name, segment)
+        return SegmentRef(
+            name=name,
+            level=level,
+            from_seq=header.from_seq,
+            seq=header.seq,
+            from_rev=header.from_rev,
+            to_rev=header.to_rev,
+            hash=segment.hash.hex(),
+            size=segment.size,
+            time_ms=header.time_ms,
+        )
+
+    def commit_full(self, ref: SegmentRef) -> Head:
+        """Let restores begin at a full that hangs at a position of the tail; return HEAD.
+
+        Raises as `commit_segment`; `ChainMoved` too when the position is not there any more.
+        """
+        self._check_writer()
+        head = self.head
+        if head.full is not None and head.full.name == ref.name:
+            return head
+        tail = tuple(each for each in head.tail if each.from_seq >= ref.seq)
+        reached = tail[0].from_seq if tail else head.seq
+        if reached != ref.seq or (head.full and head.full.seq > ref.seq):
+            raise ChainMoved("no segment of HEAD ends there", op="commit", object=ref.name)
+        dropped = tuple(each for each in head.segments if each not in tail)
+        new = msgspec.structs.replace(self._next(head, reserved_rev=0), full=ref, tail=tail)
+        return self._swap(self._dropping(new, dropped), op="commit")
+
+    def commit_merge(self, ref: SegmentRef) -> Head:
+        """Let a merge stand for the deltas of the tail that it holds; return HEAD.
+
+        Raises as `commit_full`.
+        """
+        self._check_writer()
+        head = self.head
+        if ref in head.tail:
+            return head
+        inside = [e for e in head.tail if e.from_seq >= ref.from_seq and e.seq <= ref.seq]
+        if not inside or (inside[0].from_seq, inside[-1].seq) != (ref.from_seq, ref.seq):
+            raise ChainMoved("HEAD does not name what was merged", op="commit", object=ref.name)
+        at = head.tail.index(inside[0])
+        tail = (*head.tail[:at], ref, *head.tail[at + len(inside) :])
+        new = msgspec.structs.replace(self._next(head, reserved_rev=0), tail=tail)
+        return self._swap(self._dropping(new, tuple(inside)), op="commit")
+
+    def commit_verified(self, name: str) -> Head:
+        """Note in HEAD that its full of that name was read back whole."""
+        self._check_writer()
+        head = self.head
+        if head.full is None or head.full.name != name or head.full.is_verified:
+            return head
+        full = msgspec.structs.replace(head.full, is_verified=True)
+        new = msgspec.structs.replace(self._next(head, reserved_rev=0), full=full)
+        return self._swap(new, op="commit")
+
+    def commit_horizon(self, horizon: int, kept: tuple[SegmentRef, ...]) -> Head:
+        """Name no manifest from `horizon` or before any more, but a new one with what is kept.
+
+        The objects that nothing names afterwards may then be deleted. Raises as `commit_segment`.
+        """
+        head = self.head
+        manifest = self._put_manifest(head, kept, prev=None)
+        new = msgspec.structs.replace(
+            self._next(head, reserved_rev=0), kept=manifest, horizon=max(horizon, head.horizon)
+        )
+        return self._swap(new, op="clean up")
 
     def confirm(self, *, reserved_rev: int = 0) -> Head:
         """Swap HEAD for itself: find out whether we are still the writer, and reserve revisions."""
@@ -143,6 +258,72 @@ class Chain:
         self._is_writer = False
         return head
 
+    def mark_moved(self, to: str) -> Head:
+        """Let no hub start here any more but by force: it has been moved. HEAD must be released.
+
+        Raises `ChainMoved` when HEAD changes meanwhile.
+        """
+        if not self.head.released:
+            raise ValueError("HEAD has not been released")
+        new = msgspec.structs.replace(self._next(self.head, reserved_rev=0), moved=to)
+        return self._swap(new, op="move")
+
+    def _fork(self, before: Head, base: Base | None) -> Fork:
+        return Fork(
+            epoch=before.epoch,
+            seq=before.seq,
+            rev=before.rev,
+            chain=before.chain,
+            base_seq=before.seq if base is None else base.seq,
+            time_ms=int(self.clock.now().timestamp() * 1000),
+        )
+
+    def _branched(self, new: Head, fork: Fork, base: Base) -> Head:
+        """Return `new` going on from `base`; what HEAD named so far goes into a manifest."""
+        return self._dropping(
+            msgspec.structs.replace(
+                new,
+                seq=base.seq,
+                rev=base.rev,
+                chain=base.chain,
+                state_hash=base.state_hash,
+                objects=base.objects,
+                full=base.full,
+                tail=base.tail,
+                branches=(*new.branches, fork)[-_MAX_BRANCHES:],
+            ),
+            self.head.segments,
+        )
+
+    def _dropping(self, new: Head, dropped: tuple[SegmentRef, ...]) -> Head:
+        """Return `new` leading to a manifest of what it names no more."""
+        if not dropped:
+            return new
+        return msgspec.structs.replace(
+            new, manifest=self._put_manifest(new, dropped, prev=new.manifest)
+        )
+
+    def _put_manifest(
+        self, head: Head, segments: tuple[SegmentRef, ...], *, prev: ObjectRef | None
+    ) -> ObjectRef:
+        manifest = Manifest(
+            hub_id=head.hub_id,
+            epoch=head.epoch,
+            seq=head.last_seq,
+            time=self._time(),
+            prev=prev,
+            segments=segments,
+        )
+        ref, data = encode_manifest(manifest, self.key)
+        try:
+            self.remote.put_if_absent(ref.name, data)
+        except ObjectExists as error:
+            if self.remote.get(ref.name).data != data:
+                raise SegmentCorrupt(
+                    "another manifest has this name", op="put", object=ref.name
+                ) from error
+        return ref
+
     def _first(self, *, hub_id: str, writer: Writer, reserved_rev: int) -> Head:
         return Head(
             hub_id=hub_id,
@@ -150,6 +331,7 @@ class Chain:
             writer=writer,
             nonce=self._nonce(),
             seq=0,
+            last_seq=0,
             rev=0,
             chain=ZERO.hex(),
             state_hash=ZERO.hex(),
@@ -166,6 +348,7 @@ class Chain:
     def _next(self, head: Head, *, reserved_rev: int) -> Head:
         return msgspec.structs.replace(
             head,
+            format=HEAD_FORMAT,
             nonce=self._nonce(),
             time=self._time(),
             reserved_rev=max(head.reserved_rev, reserved_rev),
@@ -235,17 +418,17 @@ class Chain:
             blob = self.remote.get(HEAD)
         except ObjectMissing:
             return None
-        return _Held(check_seal(decode_head(blob.data), self.key), blob.etag)
+        return _Held(open_head(blob.data, self.key), blob.etag)
 
     def _check_writer(self) -> None:
         if not self._is_writer:
             raise ValueError("this chain has not taken an epoch, or has lost or released it")
 
-    def _fit(self, segment: Segment) -> SegmentRef:
-        """Check that a segment continues the HEAD held, and return its reference."""
+    def _check_fit(self, segment: Segment) -> None:
+        """Check that a segment is the link that continues the HEAD held."""
         self._check_writer()
         header, head = segment.header, self.head
-        expected = (head.hub_id, head.epoch, head.seq + 1, head.chain, head.state_hash)
+        expected = (head.hub_id, head.epoch, head.last_seq + 1, head.chain, head.state_hash)
         found = (
             header.hub_id,
             header.epoch,
@@ -254,18 +437,11 @@ class Chain:
             header.pre_state.hex(),
         )
         is_delta = header.kind is Kind.DELTA
-        if found != expected or (is_delta and (header.from_rev != head.rev or not head.full)):
+        is_gap = header.from_seq != head.seq or (is_delta and header.from_rev != head.rev)
+        if found != expected or is_gap or not header.is_link or (is_delta and not head.full):
             raise ChainMoved("the segment does not continue HEAD", op="commit", object=HEAD)
-        return SegmentRef(
-            segment_name(segment),
-            header.from_rev,
-            header.to_rev,
-            segment.hash.hex(),
-            segment.size,
-            header.time_ms,
-        )
 
-    def _put_segment(self, name: str, segment: Segment) -> None:
+    def _put(self, name: str, segment: Segment) -> None:
         """Put a segment; one of its name that is there already must be the same, byte for byte."""
         try:
             self.remote.put_if_absent(name, segment.path)

@@ -11,6 +11,7 @@
     +-- IntegrityError            exit 4   what was read is not what was written
     |   +-- SegmentCorrupt        exit 4   a segment contradicts its hash, seal or format
     |   +-- ChainBroken           exit 4   a segment is missing or does not follow its predecessor
+    |   +-- Unreachable           exit 4   no whole segments lead to the point asked for
     |   +-- HeadCorrupt           exit 4   HEAD does not parse or contradicts itself
     |   +-- StateMismatch         exit 4   the state rebuilt has another hash than promised
     +-- UnsupportedFormat         exit 10  written by a newer release
@@ -21,9 +22,11 @@
     +-- ChainMoved                exit 5   an earlier, unanswered write of ours had landed
     +-- ForeignPrefix             exit 8   the prefix belongs to another hub
     +-- StartRefused              exit 8   the arbiter says no
+    +-- CatchUpNeeded             exit 8   the store must be built anew from the bucket first
     +-- TargetNotEmpty            exit 9   restore writes into an empty directory only
     +-- TargetBusy                exit 9   another restore is at work on the directory
-    +-- NothingToRestore          exit 3   the prefix holds no full snapshot
+    +-- NothingToRestore          exit 3   the prefix holds no full snapshot, or none that old
+    +-- TargetUnclear             exit 2   what to restore is no revision, time or position
 
 Every error says the operation, the object and (where there is one) the position, and what to do
 next (`hint`). `recoverable`: trying the same again later can succeed without a human.
@@ -114,6 +117,22 @@ class ChainBroken(IntegrityError):  # noqa: N818  see RemoteUnavailable
     default_hint = "look for lifecycle rules on the bucket, and put the segment back from a copy"
 
 
+class Unreachable(IntegrityError):  # noqa: N818  see RemoteUnavailable
+    """No path of whole segments leads to the point asked for.
+
+    `newest` is the newest position before it that can be reached; None: there is none.
+    """
+
+    default_hint = (
+        "put the segment back from a copy, or take the newest point that can be reached: "
+        "--to-last-consistent"
+    )
+
+    def __init__(self, message: str, *, op: str, object: str = "", newest: int | None) -> None:  # noqa: A002  see SnapshotError
+        super().__init__(message, op=op, object=object)
+        self.newest = newest
+
+
 class HeadCorrupt(IntegrityError):  # noqa: N818  see RemoteUnavailable
     """HEAD does not parse, or contradicts itself."""
 
@@ -198,6 +217,23 @@ class StartRefused(SnapshotError):  # noqa: N818  see RemoteUnavailable
     """The arbiter refuses to start this directory on this prefix."""
 
     exit_code = 8
+
+
+class CatchUpNeeded(SnapshotError):  # noqa: N818  see RemoteUnavailable
+    """The bucket is ahead of the directory; whoever starts the hub restores first."""
+
+    exit_code = 8
+    default_hint = "run: hub-restore restore --from URL --into DIR"
+
+
+class TargetUnclear(SnapshotError):  # noqa: N818  see RemoteUnavailable
+    """What to restore to is no revision, time or position."""
+
+    exit_code = 2
+    default_hint = (
+        "give --to latest, a revision (1200), a time (2026-12-01T03:15:00Z) or a position (@57), "
+        "as hub-restore list shows them"
+    )
 
 
 class TargetNotEmpty(SnapshotError):  # noqa: N818  see RemoteUnavailable

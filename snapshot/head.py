@@ -3,17 +3,21 @@
 Owns its JSON form (docs/snapshot-format.md, "HEAD"), its seal and what must hold inside it. It is
 changed by compare-and-swap only (`snapshot.chain`) and never deleted. Every version carries a fresh
 nonce: etags are content hashes on most servers, and a writer that lost an answer looks for its own.
+
+HEAD names what a restore of the newest state reads. What it named before stands in manifests
+(`snapshot.manifest`), which it leads to.
 """
 
 import itertools
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
 from snapshot.errors import HeadCorrupt, KeyMismatch, UnsupportedFormat
-from snapshot.seal import HubKey, head_mac
+from snapshot.seal import HubKey
+from snapshot.sealed import encode_sealed, is_sealed_by
 
-FORMAT = 1
+FORMAT = 2
 
 Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 """32 bytes in hex."""
@@ -36,32 +40,62 @@ class Writer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"process {self.pid} on {self.host} (directory {self.dir})"
 
 
-class SegmentRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A segment under this prefix. `time_ms` is when it was cut, Unix milliseconds."""
+Level: TypeAlias = Literal["full", "d0", "d1", "d2"]
+"""What a segment is: a full, a delta as cut, deltas of minutes merged, of an hour merged."""
+
+
+class SegmentRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A segment under this prefix, and between which positions and revisions it lies.
+
+    `time_ms`: of the state at its end, Unix milliseconds.
+    """
 
     name: _Text
+    level: Level
+    from_seq: _Number
+    seq: _Number
     from_rev: _Number
     to_rev: _Number
     hash: Hash
     size: _Number
     time_ms: _Number
+    is_verified: bool = False
+    """Whether it was read back whole after it was put."""
+
+    @property
+    def is_delta(self) -> bool:
+        """Whether it leads from one position to a later one."""
+        return self.level != "full"
 
 
-class Fork(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the epoch before this one ended."""
+class ObjectRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A manifest, and the hash of its bytes."""
+
+    name: _Text
+    hash: Hash
+
+
+class Fork(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Where an epoch ended (`epoch`, `seq`, `rev`, `chain`) and from where the next went on.
+
+    When `base_seq` lies before `seq`, the positions after it up to `seq` are a branch left behind.
+    """
 
     epoch: _Number
     seq: _Number
     rev: _Number
     chain: Hash
+    base_seq: _Number
+    time_ms: _Number = 0
 
 
 class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The state of the chain.
 
-    `seq` counts segments, across epochs; `rev`, `chain`, `state_hash` and `objects` are those after
-    the newest one (all zero before the first). `full` is where a restore begins, `tail` the deltas
-    after it in order. No hub of this chain has handed out a revision above `reserved_rev`.
+    `seq` is the position reached, `last_seq` the highest ever given to one (a fork leaves some
+    behind); `rev`, `chain`, `state_hash` and `objects` are those at `seq` (all zero before the
+    first segment). `full` is where a restore begins, `tail` what follows it in order. No hub of
+    this chain has handed out a revision above `reserved_rev`.
     """
 
     format: int = FORMAT
@@ -70,12 +104,19 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     writer: Writer
     nonce: _Text
     seq: _Number
+    last_seq: _Number
     rev: _Number
     chain: Hash
     state_hash: Hash
     objects: _Number
     full: SegmentRef | None
     tail: tuple[SegmentRef, ...]
+    manifest: ObjectRef | None = None
+    """The newest manifest: what HEAD named before."""
+    kept: ObjectRef | None = None
+    """A manifest of what retention kept from before `horizon`."""
+    horizon: _Number = 0
+    """Manifests written at or before this position have been cleaned up."""
     reserved_rev: _Number
     key: _Text
     """Fingerprint of the hub key that opens the segments and seals this."""
@@ -83,7 +124,12 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """RFC 3339, UTC, the writer's clock."""
     released: bool
     """The writer has stopped in good order and will write no more in this epoch."""
+    moved: _Text = ""
+    """Where the hub was moved to; no hub starts here any more."""
     fork: Fork | None
+    """How this epoch began; null in the first."""
+    branches: tuple[Fork, ...] = ()
+    """The forks that left positions behind, oldest first."""
     seal: str = ""
     """On the wire only."""
 
@@ -104,28 +150,34 @@ class _Probe(msgspec.Struct):
 
 def encode_head(head: Head, key: HubKey) -> bytes:
     """Return HEAD as JSON, sealed with the hub key."""
-    bare = msgspec.structs.replace(head, seal="")
-    sealed = msgspec.structs.replace(bare, seal=head_mac(msgspec.json.encode(bare), key))
-    return msgspec.json.encode(sealed)
+    return encode_sealed(msgspec.structs.replace(head, seal=""), key)
 
 
 def decode_head(data: bytes) -> Head:
-    """Parse HEAD and check that it agrees with itself; the seal is `check_seal`'s.
+    """Parse HEAD and check that it agrees with itself; without a key its seal is not checked.
 
     Raises `UnsupportedFormat` for a newer one, `HeadCorrupt` for anything else.
     """
     try:
         version = msgspec.json.decode(data, type=_Probe).format
-        if version != FORMAT:
-            raise UnsupportedFormat(
-                f"HEAD has format {version}, this release reads {FORMAT}", op="read", object="HEAD"
-            )
-        head = msgspec.json.decode(data, type=Head)
+        head = _decode(data, version)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise HeadCorrupt(f"does not parse: {error}", op="read", object="HEAD") from error
     if problem := _contradiction(head):
         raise HeadCorrupt(problem, op="read", object="HEAD")
     return head
+
+
+def open_head(data: bytes, key: HubKey) -> Head:
+    """Parse HEAD and check that `key` sealed it as it is.
+
+    Raises `KeyMismatch` when HEAD asks for another key, and as `decode_head`.
+    """
+    head = decode_head(data)
+    check_key(head, key)
+    if not is_sealed_by(data, key):
+        raise HeadCorrupt("its seal is broken: somebody edited it", op="read", object="HEAD")
+    return msgspec.structs.replace(head, seal="")
 
 
 def check_key(head: Head, key: HubKey) -> None:
@@ -138,13 +190,18 @@ def check_key(head: Head, key: HubKey) -> None:
         )
 
 
-def check_seal(head: Head, key: HubKey) -> Head:
-    """Return HEAD without its seal if `key` sealed it as it is; else raise `HeadCorrupt`."""
-    check_key(head, key)
-    bare = msgspec.structs.replace(head, seal="")
-    if head_mac(msgspec.json.encode(bare), key) != head.seal:
-        raise HeadCorrupt("its seal is broken: somebody edited it", op="read", object="HEAD")
-    return bare
+def _decode(data: bytes, version: int) -> Head:
+    if version == 1:
+        from snapshot.head_v1 import decode_head_1  # noqa: PLC0415  it builds on this module
+
+        return decode_head_1(data)
+    if version != FORMAT:
+        raise UnsupportedFormat(
+            f"HEAD has format {version}, this release reads up to {FORMAT}",
+            op="read",
+            object="HEAD",
+        )
+    return msgspec.json.decode(data, type=Head)
 
 
 def _contradiction(head: Head) -> str:
@@ -152,13 +209,16 @@ def _contradiction(head: Head) -> str:
     segments = head.segments
     if head.tail and head.full is None:
         return "there are deltas and no full"
+    if any(ref.is_delta is (ref is head.full) for ref in segments):
+        return "a full stands among the deltas, or a delta for the full"
     for before, after in itertools.pairwise(segments):
-        if after.from_rev != before.to_rev or after.to_rev < after.from_rev:
+        is_next = after.from_rev == before.to_rev and after.from_seq == before.seq
+        if not is_next or after.to_rev < after.from_rev or after.seq <= after.from_seq:
             return f"{after.name} does not follow {before.name}"
-    if segments and segments[-1].to_rev != head.rev:
+    if segments and (segments[-1].seq, segments[-1].to_rev) != (head.seq, head.rev):
         return f"its segments end at {segments[-1].to_rev}, it claims {head.rev}"
-    if head.seq < len(segments) or (not segments and (head.seq or head.rev)):
-        return f"{len(segments)} segments do not make sequence {head.seq} at revision {head.rev}"
+    if head.last_seq < head.seq or (not segments and (head.seq or head.rev)):
+        return f"{len(segments)} segments do not make position {head.seq} at revision {head.rev}"
     if head.reserved_rev < head.rev:
         return f"revision {head.rev} is above the {head.reserved_rev} reserved"
     if head.epoch < 1:

@@ -6,15 +6,25 @@ orphan and never another's segment.
 
 >>> full_name(epoch=7, rev=120, seq=31, digest=bytes.fromhex("0badcafe") + bytes(28))
 'e00000007/full/120-31-0badcafe.hs'
->>> delta_name(epoch=7, from_rev=120, to_rev=125, digest=bytes.fromhex("0badcafe") + bytes(28))
+>>> delta_name(epoch=7, level="d0", from_rev=120, to_rev=125,
+...            digest=bytes.fromhex("0badcafe") + bytes(28))
 'e00000007/d0/120-125-0badcafe.hs'
+>>> manifest_name(seq=31, digest=bytes.fromhex("0badcafe") + bytes(28))
+'manifest/31-0badcafe.json'
+>>> is_segment_name("e00000007/d1/120-125-0badcafe.hs"), is_segment_name("e7/notes.txt")
+(True, False)
 """
 
-from snapshot.header import Kind
-from snapshot.segment import Segment
+import re
 
 HEAD = "HEAD"
 FORMAT = "format.json"
+MANIFESTS = "manifest/"
+PINS = "pins/"
+TRASH = "trash/"
+
+_SEGMENT = re.compile(r"e\d{8}/(full|d[012])/\d+-\d+-[0-9a-f]{8}\.hs")
+_MANIFEST = re.compile(r"manifest/\d+-[0-9a-f]{8}\.json")
 
 
 def full_name(*, epoch: int, rev: int, seq: int, digest: bytes) -> str:
@@ -22,16 +32,21 @@ def full_name(*, epoch: int, rev: int, seq: int, digest: bytes) -> str:
     return f"e{epoch:08d}/full/{rev}-{seq}-{digest[:4].hex()}.hs"
 
 
-def delta_name(*, epoch: int, from_rev: int, to_rev: int, digest: bytes) -> str:
-    """Return the name of a delta as cut (level 0)."""
-    return f"e{epoch:08d}/d0/{from_rev}-{to_rev}-{digest[:4].hex()}.hs"
+def delta_name(*, epoch: int, level: str, from_rev: int, to_rev: int, digest: bytes) -> str:
+    """Return the name of a delta as cut (d0) or merged (d1, d2)."""
+    return f"e{epoch:08d}/{level}/{from_rev}-{to_rev}-{digest[:4].hex()}.hs"
 
 
-def segment_name(segment: Segment) -> str:
-    """Return the name under which a segment is put."""
-    header = segment.header
-    if header.kind is Kind.FULL:
-        return full_name(epoch=header.epoch, rev=header.to_rev, seq=header.seq, digest=segment.hash)
-    return delta_name(
-        epoch=header.epoch, from_rev=header.from_rev, to_rev=header.to_rev, digest=segment.hash
-    )
+def manifest_name(*, seq: int, digest: bytes) -> str:
+    """Return the name of a manifest."""
+    return f"{MANIFESTS}{seq}-{digest[:4].hex()}.json"
+
+
+def is_segment_name(name: str) -> bool:
+    """Whether an object has the name of a segment."""
+    return _SEGMENT.fullmatch(name) is not None
+
+
+def is_manifest_name(name: str) -> bool:
+    """Whether an object has the name of a manifest."""
+    return _MANIFEST.fullmatch(name) is not None

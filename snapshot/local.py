@@ -6,6 +6,8 @@ restored directory to take the next epoch. Both are 0600, replaced atomically an
 are hints for the start-up arbiter; the chain itself is in the bucket.
 """
 
+import errno
+import fcntl
 import os
 import secrets
 from pathlib import Path
@@ -14,12 +16,17 @@ from typing import TypeVar
 import msgspec
 
 from hub.clock import Clock
+from snapshot.chain import Base
 from snapshot.errors import IntegrityError
 from snapshot.head import Hash, Head
 from snapshot.header import ZERO
 
 STATE_FILE = "snapshot-state.json"
 CLAIM_FILE = "restore-claim.json"
+STORE_DIRECTORY = "store"
+_GET_GENERATION = 0x80087601
+"""FS_IOC_GETVERSION (linux/fs.h)."""
+_NO_GENERATIONS = frozenset({errno.ENOTTY, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS})
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 
@@ -39,18 +46,29 @@ class LocalState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     seq: int = 0
     rev: int = 0
     chain: Hash = ZERO.hex()
+    place: str = ""
+    """Where the directory was when this was written (`place_of`); "": not known."""
+    fenced_by: str = ""
+    """Who took the prefix from this directory; it starts no more until it is adopted."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a directory was restored from. Good for one start, and only while HEAD stands there."""
+    """The right to take the next epoch once, and only while HEAD stands where it stood.
 
-    format: int = 1
+    `epoch`, `seq`, `chain` and `state_hash`: of HEAD then. `base`: where the directory's state
+    comes from when that is a point before. `adopted`: the directory was not restored but is a copy,
+    or was fenced, and is to go on.
+    """
+
+    format: int = 2
     hub_id: str
     epoch: int
     seq: int
     rev: int
     chain: Hash
     state_hash: Hash
+    base: Base | None = None
+    adopted: bool = False
     object_store: str
     """Without secrets; for messages."""
     restored: str
@@ -83,8 +101,11 @@ def spend_claim(directory: Path) -> None:
     sync_directory(directory)
 
 
-def claim_on(head: Head, *, object_store: str, clock: Clock) -> Claim:
-    """Make the claim of a directory restored from `head`."""
+def claim_on(
+    head: Head, base: Base | None, *, object_store: str, clock: Clock, adopted: bool = False
+) -> Claim:
+    """Make the claim of a directory restored from `base`, or adopted, while HEAD was `head`."""
+    is_past = base is not None and base.seq < head.seq
     return Claim(
         hub_id=head.hub_id,
         epoch=head.epoch,
@@ -92,9 +113,35 @@ def claim_on(head: Head, *, object_store: str, clock: Clock) -> Claim:
         rev=head.rev,
         chain=head.chain,
         state_hash=head.state_hash,
+        base=base if is_past else None,
+        adopted=adopted,
         object_store=object_store,
         restored=clock.now().isoformat(timespec="seconds").replace("+00:00", "Z"),
     )
+
+
+def place_of(directory: Path, *, name: str = "") -> str:
+    """Return what tells a data directory from a copy of it.
+
+    The inodes and, where the file system has them, their generations, which no copy of files keeps;
+    and `name`, with which whoever runs the hub tells volumes apart that were cloned as a whole.
+    """
+    marks = [_mark(each) for each in (directory, directory / STORE_DIRECTORY) if each.is_dir()]
+    return "/".join((*marks, name))
+
+
+def _mark(path: Path) -> str:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        answer = fcntl.ioctl(handle, _GET_GENERATION, bytes(8))
+        generation = int.from_bytes(answer[:4], "little")
+    except OSError as error:
+        if error.errno not in _NO_GENERATIONS:
+            raise
+        generation = 0
+    finally:
+        os.close(handle)
+    return f"{path.stat().st_ino}:{generation}"
 
 
 def sync_directory(path: Path) -> None:

@@ -32,10 +32,13 @@ from snapshot.errors import (
 from snapshot.head import Head
 from snapshot.local import LocalState
 from snapshot.merge import merge
-from snapshot.plan import Fetched, check_chain, fetch, require_full
+from snapshot.plan import Obtained, Progress, Quiet, obtain, require_full
+from snapshot.points import Latest, Point, Target
 from snapshot.remote import Remote
 from snapshot.segment import Preamble, open_segment
 
+_TELL_EVERY = 500
+"""Objects between two words on how far a build is."""
 SPOOL = ".restore-spool"
 LOST_AND_FOUND = "lost+found"
 _LEFTOVERS = frozenset({SPOOL, "building", LOST_AND_FOUND})
@@ -62,12 +65,27 @@ class Restored:
     """Bytes fetched."""
     in_use_by: str
     """The hub that has not released the prefix; a start on this directory ends it. "": none."""
+    point: Point
+    left_behind: int
+    """Positions of HEAD's history after the point; a start leaves them behind as a branch."""
+    damaged: tuple[str, ...]
+    """Segments that are missing or altered, and were gone around."""
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-def restore(remote: Remote, key: HubKey, target: Path, *, clock: Clock) -> Restored:
-    """Restore the newest state of a prefix into an empty or new directory.
+def restore(
+    remote: Remote,
+    key: HubKey,
+    target: Path,
+    *,
+    clock: Clock,
+    to: Target = Latest(),  # noqa: B008  frozen
+    is_last_consistent: bool = False,
+    progress: Progress | None = None,
+) -> Restored:
+    """Restore a state of a prefix, the newest by default, into an empty or new directory.
 
+    `is_last_consistent`: where segments are lost, be content with the newest state before `to`.
     Raises `NothingToRestore`, `KeyMismatch` (before anything but HEAD is fetched),
     `TargetNotEmpty`, `TargetBusy`, `IntegrityError`, `RemoteError`.
     """
@@ -78,65 +96,103 @@ def restore(remote: Remote, key: HubKey, target: Path, *, clock: Clock) -> Resto
     with _staged(target) as stage:
         _check_space(stage, head)
         with _timed(seconds, "fetch", clock):
-            fetched = fetch(remote, head, stage / SPOOL, on_fetched=_ignore)
-        with _timed(seconds, "check", clock):
-            check_chain(head, fetched, key)
+            obtained = obtain(
+                remote,
+                key,
+                head,
+                stage / SPOOL,
+                target=to,
+                is_last_consistent=is_last_consistent,
+                progress=progress,
+            )
         dir_id = clock.uid()
         with _timed(seconds, "build", clock):
-            build(stage, head, fetched, key, dir_id=dir_id)
+            build(stage, obtained, key, dir_id=dir_id, progress=progress)
         local.save_state(stage, LocalState(dir_id=dir_id, hub_id=head.hub_id))
-        local.save_claim(stage, local.claim_on(head, object_store=remote.url, clock=clock))
+        claim = local.claim_on(head, obtained.base, object_store=remote.url, clock=clock)
+        local.save_claim(stage, claim)
     seconds["total"] = clock.monotonic_s() - began_s
+    base = obtained.base
     return Restored(
         directory=target,
         hub_id=head.hub_id,
         dir_id=dir_id,
         epoch=head.epoch,
-        revision=head.rev,
+        revision=base.rev,
         floor=head.reserved_rev,
-        state_hash=head.state_hash,
-        objects=head.objects,
-        segments=len(fetched),
-        size=sum(each.ref.size for each in fetched),
+        state_hash=base.state_hash,
+        objects=base.objects,
+        segments=len(obtained.fetched),
+        size=obtained.size,
         in_use_by="" if head.released else head.writer.describe(),
+        point=obtained.point,
+        left_behind=head.seq - base.seq,
+        damaged=obtained.damaged,
         seconds=seconds,
     )
 
 
-def build(directory: Path, head: Head, fetched: list[Fetched], key: HubKey, *, dir_id: str) -> None:
-    """Build a store from checked segments; the state hash must come out as HEAD's.
+def build(
+    directory: Path,
+    obtained: Obtained,
+    key: HubKey,
+    *,
+    dir_id: str,
+    progress: Progress | None = None,
+) -> None:
+    """Build a store from checked segments; the state hash must come out as promised.
 
     Raises `StateMismatch`, `KeyMismatch`, `SegmentCorrupt`, `TargetBusy`, `TargetNotEmpty`.
     """
+    told = progress or Quiet()
+    told.phase("build", obtained.base.objects)
     with contextlib.ExitStack() as stack:
         readers = [
             stack.enter_context(open_segment(each.path, key, name=each.ref.name))
-            for each in fetched
+            for each in obtained.fetched
         ]
         full, deltas = readers[0], readers[1:]
         records = merge(full.records(), (delta.records() for delta in deltas))
         with _store_errors(directory):
-            _build(directory, head, records, full.preamble, key=key, dir_id=dir_id)
+            _build(
+                directory,
+                obtained,
+                _telling(records, told),
+                full.preamble,
+                key=key,
+                dir_id=dir_id,
+            )
+
+
+def _telling(records: Iterator[Record], progress: Progress) -> Iterator[Record]:
+    """Pass records on and say how many there were, now and then."""
+    count = 0
+    for count, record in enumerate(records, 1):
+        yield record
+        if count % _TELL_EVERY == 0:
+            progress.advance(_TELL_EVERY)
+    progress.advance(count % _TELL_EVERY)
 
 
 def _build(
     directory: Path,
-    head: Head,
+    obtained: Obtained,
     records: Iterator[Record],
     preamble: Preamble,
     *,
     key: HubKey,
     dir_id: str,
 ) -> None:
+    base = obtained.base
     build_store(
         directory,
         records=records,
         dicts=preamble.dictionaries,
         wrapped_data_key=preamble.data_keys,
-        position=Position(Revision(head.rev), bytes.fromhex(head.state_hash), head.objects),
+        position=Position(Revision(base.rev), bytes.fromhex(base.state_hash), base.objects),
         hub_key=key,
         dir_id=dir_id,
-        floor=Revision(head.reserved_rev),
+        floor=Revision(obtained.head.reserved_rev),
     )
 
 
@@ -254,7 +310,3 @@ def _timed(seconds: dict[str, float], phase: str, clock: Clock) -> Iterator[None
     began_s = clock.monotonic_s()
     yield
     seconds[phase] = clock.monotonic_s() - began_s
-
-
-def _ignore(_: Fetched) -> None:
-    """Take no note of a fetched segment."""

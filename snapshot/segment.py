@@ -24,7 +24,18 @@ import zstandard
 from hub.store import Key, Record, Revision, stored_key
 from snapshot import seal
 from snapshot.errors import KeyMismatch, SegmentCorrupt
-from snapshot.header import HASH_BYTES, HEADER_BYTES, Header, Kind, check_mac, decode, encode
+from snapshot.header import (
+    HASH_BYTES,
+    HEADER_BYTES,
+    HEADER_BYTES_1,
+    PREFIX_BYTES,
+    Header,
+    Kind,
+    check_mac,
+    decode,
+    encode,
+    header_bytes,
+)
 
 ZSTD_LEVEL = 1
 
@@ -71,8 +82,9 @@ def write_segment(
 ) -> Segment:
     """Write a segment to a new file at `path`, sync it, and return it with its count and hash.
 
-    `records` in order of stored key (full) or of revision (delta), or ValueError; `header.count` is
-    counted here. `token` draws random bytes (`Clock.token`). On error no file is left.
+    `records` in order of stored key (full, merge) or of revision (delta), or ValueError;
+    `header.count` is counted here. `token` draws random bytes (`Clock.token`). On error no file is
+    left.
     """
     data_key = token(seal.KEY_BYTES)
     keys = seal.derive_segment_keys(data_key)
@@ -104,7 +116,7 @@ def write_segment(
 def check_hash(path: Path, *, name: str) -> bytes:
     """Return the segment's hash; `SegmentCorrupt` if its trailer does not agree with its bytes."""
     size = path.stat().st_size
-    if size < HEADER_BYTES + HASH_BYTES:
+    if size < HEADER_BYTES_1 + HASH_BYTES:
         raise SegmentCorrupt(f"only {size} bytes long", op="read", object=name)
     with path.open("rb") as file:
         file.seek(size - HASH_BYTES)
@@ -131,7 +143,9 @@ class SegmentReader:
     def __init__(self, file: BinaryIO, key: seal.HubKey, *, name: str) -> None:
         self._file, self._name = file, name
         self._hash = hashlib.blake2b(digest_size=HASH_BYTES)
-        sealed = decode(self._read(HEADER_BYTES), name=name)
+        prefix = self._read(PREFIX_BYTES)
+        length = header_bytes(prefix, name=name)
+        sealed = decode(prefix + self._read(length - PREFIX_BYTES), name=name)
         if sealed.key_id.hex() != key.fingerprint:
             raise KeyMismatch(
                 f"sealed under key {sealed.key_id.hex()}, the key at hand is {key.fingerprint}",
@@ -149,12 +163,8 @@ class SegmentReader:
     def records(self) -> Iterator[Record]:
         """Yield every record, checking its place; complete only when it returns."""
         items = self._records()
-        yield from _in_key_order(items, self) if self.is_full else _in_revision_order(items, self)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether this is a full."""
-        return self.header.kind is Kind.FULL
+        is_delta = self.header.kind is Kind.DELTA
+        yield from _in_revision_order(items, self) if is_delta else _in_key_order(items, self)
 
     def corrupt(self, what: str) -> SegmentCorrupt:
         """Make the error for a contradiction found in this segment."""
@@ -222,11 +232,16 @@ class SegmentReader:
 
 
 def _in_key_order(records: Iterator[Record], reader: SegmentReader) -> Iterator[Record]:
-    """Pass a full's records on, in ascending order of key, none deleted or from later."""
-    last = b""
+    """Pass the records of a full or a merge on, in ascending order of key, within its bounds.
+
+    Nothing is deleted in a full.
+    """
+    header, last = reader.header, b""
+    is_full = header.kind is Kind.FULL
     for record in records:
         at = stored_key(record.key)
-        if at <= last or record.raw is None or record.revision > reader.header.to_rev:
+        is_fit = header.from_rev < record.revision <= header.to_rev
+        if at <= last or not is_fit or (is_full and record.raw is None):
             raise reader.corrupt(f"record {record.key!r} is out of place")
         last = at
         yield record
@@ -271,10 +286,12 @@ def _ordered(header: Header, records: Iterable[Record]) -> Iterator[Record]:
     last_key, last_revision = b"", header.from_rev
     for record in records:
         key = stored_key(record.key)
-        if header.kind is Kind.FULL:
-            is_fit = key > last_key and record.raw is not None
-        else:
+        if header.kind is Kind.DELTA:
             is_fit = record.revision > last_revision
+        else:
+            is_merge = header.kind is Kind.MERGE
+            is_fit = key > last_key and (record.raw is not None or is_merge)
+            is_fit = is_fit and record.revision > header.from_rev
         if not is_fit or record.revision > header.to_rev:
             raise ValueError(f"record {record.key!r} at {record.revision} is out of order")
         last_key, last_revision = key, record.revision

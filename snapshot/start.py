@@ -13,9 +13,20 @@ import msgspec
 
 from hub.store import Position
 from snapshot import local as files
-from snapshot.arbiter import Create, Decision, Local, Refuse, decide
+from snapshot.arbiter import (
+    Allowed,
+    CatchUp,
+    Create,
+    Damaged,
+    Decision,
+    Local,
+    Refuse,
+    Restore,
+    TakeClaim,
+    decide,
+)
 from snapshot.chain import Chain
-from snapshot.errors import ChainMoved, StartRefused
+from snapshot.errors import CatchUpNeeded, ChainMoved, StartRefused
 from snapshot.head import Head, Writer
 from snapshot.local import LocalState
 
@@ -39,11 +50,22 @@ class Begun:
 
 
 def arbitrate(
-    chain: Chain, directory: Path, *, dir_id: str, position: Position | None
+    chain: Chain,
+    directory: Path,
+    *,
+    dir_id: str,
+    position: Position | None,
+    damage: str = "",
+    allowed: Allowed = Allowed(),  # noqa: B008  frozen
+    place: str = "",
 ) -> tuple[Decision, Head | None]:
-    """Read HEAD and decide; writes nothing. `position` None: the directory holds no store."""
+    """Read HEAD and decide; writes nothing.
+
+    `position` None: the directory holds no store, or with `damage` one that cannot be opened.
+    `place` names the volume (`local.place_of`).
+    """
     head = chain.read_head()
-    local = None
+    local: Local | Damaged | None = None
     if position is not None:
         local = Local(
             dir_id=dir_id,
@@ -51,41 +73,60 @@ def arbitrate(
             state_hash=position.state_hash.hex(),
             state=files.load_state(directory),
             claim=files.load_claim(directory),
+            place=files.place_of(directory, name=place),
         )
+    elif damage:
+        local = Damaged(damage, files.load_state(directory))
     is_in_use = head is None and chain.is_prefix_in_use()
-    return decide(local, head, is_prefix_in_use=is_in_use), head
+    return decide(local, head, is_prefix_in_use=is_in_use, allowed=allowed), head
 
 
 def begin(
-    chain: Chain, directory: Path, *, dir_id: str, position: Position, reserve: int = RESERVE
+    chain: Chain,
+    directory: Path,
+    *,
+    dir_id: str,
+    position: Position,
+    reserve: int = RESERVE,
+    allowed: Allowed = Allowed(),  # noqa: B008  frozen
+    place: str = "",
 ) -> Begun:
     """Decide for a directory that holds a store, and become the writer of its prefix.
 
-    Raises `StartRefused` with the arbiter's reason and hint, `ChainMoved` when others keep moving
-    HEAD, and whatever the chain raises.
+    Raises `StartRefused` with the arbiter's reason and hint, `CatchUpNeeded` when the store has to
+    be built anew first, `ChainMoved` when others keep moving HEAD, and whatever the chain raises.
     """
     session = chain.clock.token(12).hex()
     for _ in range(_TRIES):
-        decision, head = arbitrate(chain, directory, dir_id=dir_id, position=position)
+        decision, head = arbitrate(
+            chain, directory, dir_id=dir_id, position=position, allowed=allowed, place=place
+        )
         if isinstance(decision, Refuse):
             raise StartRefused(decision.reason, op="start", hint=decision.hint)
+        if isinstance(decision, CatchUp | Restore):
+            raise CatchUpNeeded(decision.reason, op="start")
         state = files.load_state(directory) or LocalState(
             dir_id=dir_id, hub_id=head.hub_id if head else chain.clock.uid()
         )
         writer = Writer(dir_id, session, socket.gethostname(), os.getpid())
         sessions = tuple(dict.fromkeys((*state.sessions, session)))
-        files.save_state(directory, msgspec.structs.replace(state, sessions=sessions))
+        tried = msgspec.structs.replace(
+            state, sessions=sessions, fenced_by="", place=files.place_of(directory, name=place)
+        )
+        files.save_state(directory, tried)
         floor = position.revision if isinstance(decision, Create) else decision.floor
+        claim = files.load_claim(directory) if isinstance(decision, TakeClaim) else None
         try:
             taken = chain.take_epoch(
                 head,
                 hub_id=state.hub_id,
                 writer=writer,
                 reserved_rev=max(floor, position.revision) + reserve,
+                base=claim.base if claim else None,
             )
         except ChainMoved:
             continue
-        remember(directory, taken, dir_id=dir_id)
+        remember(directory, taken, dir_id=dir_id, place=place)
         files.spend_claim(directory)
         return Begun(decision, taken, floor)
     raise ChainMoved(
@@ -95,7 +136,7 @@ def begin(
     )
 
 
-def remember(directory: Path, head: Head, *, dir_id: str) -> None:
+def remember(directory: Path, head: Head, *, dir_id: str, place: str = "") -> None:
     """Write down what HEAD says after a write of ours. Skipping it loses nothing but diagnosis."""
     files.save_state(
         directory,
@@ -107,5 +148,13 @@ def remember(directory: Path, head: Head, *, dir_id: str) -> None:
             seq=head.seq,
             rev=head.rev,
             chain=head.chain,
+            place=files.place_of(directory, name=place),
         ),
     )
+
+
+def remember_fenced(directory: Path, by: str) -> None:
+    """Write down that another hub took the prefix: this directory starts no more by itself."""
+    state = files.load_state(directory)
+    if state is not None:
+        files.save_state(directory, msgspec.structs.replace(state, fenced_by=by))

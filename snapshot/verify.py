@@ -11,7 +11,8 @@ from pathlib import Path
 from hub.clock import Clock
 from hub.store import HubKey
 from snapshot.chain import Chain
-from snapshot.plan import Fetched, check_chain, fetch, require_full
+from snapshot.plan import Fetched, obtain, require_full
+from snapshot.points import Latest, Point, Target
 from snapshot.remote import Remote
 from snapshot.restore import build
 from snapshot.segment import open_segment
@@ -30,13 +31,22 @@ class Verified:
     records: int
     size: int
     is_deep: bool
+    point: Point
+    damaged: tuple[str, ...]
+    """Segments that are missing or altered, and were gone around."""
     seconds: dict[str, float] = field(default_factory=dict)
 
 
 def verify(
-    remote: Remote, key: HubKey, *, clock: Clock, scratch: Path | None = None, deep: bool = False
+    remote: Remote,
+    key: HubKey,
+    *,
+    clock: Clock,
+    scratch: Path | None = None,
+    deep: bool = False,
+    to: Target = Latest(),  # noqa: B008  frozen
 ) -> Verified:
-    """Verify what HEAD names; raises `IntegrityError` with the first thing that is not whole.
+    """Verify what a restore of `to` reads; raises `IntegrityError` when it cannot be restored.
 
     `scratch`: a directory with room for the segments (and with `deep` for the store); default the
     system's temporary one. Also raises `NothingToRestore`, `KeyMismatch`, `RemoteError`.
@@ -46,27 +56,27 @@ def verify(
     began_s = clock.monotonic_s()
     with tempfile.TemporaryDirectory(prefix="hublet-verify-", dir=scratch) as name:
         place = Path(name)
-        counts: list[int] = []
-        fetched = fetch(
-            remote, head, place, on_fetched=lambda each: counts.append(_read_through(each, key))
-        )
-        check_chain(head, fetched, key)
+        obtained = obtain(remote, key, head, place, target=to)
+        records = sum(_read_through(each, key) for each in obtained.fetched)
         seconds["read"] = clock.monotonic_s() - began_s
         if deep:
             deep_s = clock.monotonic_s()
-            build(place / "store", head, fetched, key, dir_id=clock.uid())
+            build(place / "store", obtained, key, dir_id=clock.uid())
             seconds["build"] = clock.monotonic_s() - deep_s
     seconds["total"] = clock.monotonic_s() - began_s
+    base = obtained.base
     return Verified(
         hub_id=head.hub_id,
         epoch=head.epoch,
-        revision=head.rev,
-        state_hash=head.state_hash,
-        objects=head.objects,
-        segments=len(fetched),
-        records=sum(counts),
-        size=sum(each.ref.size for each in fetched),
+        revision=base.rev,
+        state_hash=base.state_hash,
+        objects=base.objects,
+        segments=len(obtained.fetched),
+        records=records,
+        size=obtained.size,
         is_deep=deep,
+        point=obtained.point,
+        damaged=obtained.damaged,
         seconds=seconds,
     )
 

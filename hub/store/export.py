@@ -31,6 +31,18 @@ from hub.store.value import full_key, revision_of
 
 
 @dataclass(frozen=True, slots=True)
+class DeltaExport:
+    """What changed in (`after`, `position.revision`]: the last write to each key, by revision.
+
+    A record without `raw` is a deletion, perhaps of a key the receiver never had.
+    """
+
+    after: Revision
+    position: Position
+    records: list[Record]
+
+
+@dataclass(frozen=True, slots=True)
 class FullExport:
     """Every durable object in order of its stored key; a context manager, or close it.
 
@@ -42,6 +54,11 @@ class FullExport:
     wrapped_data_key: bytes
     records: Iterator[Record]
     _txn: Txn
+    _env: Environment
+
+    def delta(self, after: Revision) -> DeltaExport:
+        """Return what changed since `after` up to this very state; raises as `export_delta`."""
+        return _delta(self._txn, self._env, after)
 
     def close(self) -> None:
         """End the transaction; harmless when it has ended."""
@@ -59,18 +76,6 @@ class FullExport:
         self.close()
 
 
-@dataclass(frozen=True, slots=True)
-class DeltaExport:
-    """What changed in (`after`, `position.revision`]: the last write to each key, by revision.
-
-    A record without `raw` is a deletion, perhaps of a key the receiver never had.
-    """
-
-    after: Revision
-    position: Position
-    records: list[Record]
-
-
 def export_full(env: Environment) -> FullExport:
     """Begin an export of everything."""
     txn = env.read()
@@ -80,6 +85,7 @@ def export_full(env: Environment) -> FullExport:
         read_name(txn, env, NAME_DATA_KEYS),
         _records(txn, env),
         txn,
+        env,
     )
 
 
@@ -89,16 +95,20 @@ def export_delta(env: Environment, after: Revision) -> DeltaExport:
     Compacted too when a data key has been added since: a delta brings no keys along.
     """
     with env.read() as txn:
-        position, log_after = read_position(txn, env), read_marks(txn, env).log_after
-        oldest = max(log_after, read_keyed(txn, env))
-        if after < oldest:
-            raise Compacted(asked=after, oldest=oldest)
-        if after > position.revision:
-            raise FutureRevision(asked=after, current=position.revision)
-        last: dict[Key, Revision] = {}
-        for entry in entries(txn, env, after=after):
-            last[entry.key] = entry.revision
-        return DeltaExport(after, position, _changed(txn, env, sorted(last.values())))
+        return _delta(txn, env, after)
+
+
+def _delta(txn: Txn, env: Environment, after: Revision) -> DeltaExport:
+    position, log_after = read_position(txn, env), read_marks(txn, env).log_after
+    oldest = max(log_after, read_keyed(txn, env))
+    if after < oldest:
+        raise Compacted(asked=after, oldest=oldest)
+    if after > position.revision:
+        raise FutureRevision(asked=after, current=position.revision)
+    last: dict[Key, Revision] = {}
+    for entry in entries(txn, env, after=after):
+        last[entry.key] = entry.revision
+    return DeltaExport(after, position, _changed(txn, env, sorted(last.values())))
 
 
 def _changed(txn: Txn, env: Environment, revisions: list[Revision]) -> list[Record]:

@@ -1,0 +1,255 @@
+"""Points in time: from "yesterday at noon" to the segments that lead there.
+
+Owns two pure questions: which position of the chain a target means, and which segments a restore of
+it reads. Only ends of segments can be restored; a time or revision between two means the one
+before. Positions on a branch that a fork left behind are met by number only.
+
+>>> parse_target("latest"), parse_target("1200"), parse_target("@7")
+(Latest(), AtRevision(revision=1200), AtPosition(seq=7))
+>>> parse_target("2026-12-01T03:15:00Z")
+AtTime(time_ms=1796094900000)
+"""
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from snapshot.catalog import Catalog
+from snapshot.errors import NothingToRestore, TargetUnclear, Unreachable
+from snapshot.head import Fork, Head, SegmentRef
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """The newest state."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtRevision:
+    """The newest state at or before a revision."""
+
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtTime:
+    """The newest state at or before a time, Unix milliseconds."""
+
+    time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtPosition:
+    """The state at a position of the chain, on whatever branch."""
+
+    seq: int
+
+
+Target: TypeAlias = Latest | AtRevision | AtTime | AtPosition
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A position that can be restored; `note` says where it is not exactly what was asked."""
+
+    seq: int
+    rev: int
+    time_ms: int
+    note: str = ""
+
+    @property
+    def time(self) -> str:
+        """RFC 3339, UTC, to the millisecond."""
+        return render_time(self.time_ms)
+
+
+def parse_target(text: str) -> Target:
+    """Read ``latest``, a revision, ``@position``, or a time (RFC 3339; without zone: UTC).
+
+    Raises `TargetUnclear`.
+    """
+    if text == "latest":
+        return Latest()
+    if text.isascii() and text.isdigit():
+        return AtRevision(int(text))
+    if text.startswith("@") and text[1:].isascii() and text[1:].isdigit():
+        return AtPosition(int(text[1:]))
+    try:
+        moment = dt.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise TargetUnclear(f"{text!r} is no point in time", op="plan") from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=dt.UTC)
+    return AtTime(int(moment.timestamp() * 1000))
+
+
+def render_time(time_ms: int) -> str:
+    """Return Unix milliseconds as RFC 3339, UTC."""
+    moment = dt.datetime.fromtimestamp(time_ms / 1000, dt.UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def on_line(seq: int, *, end: int, branches: Iterable[Fork]) -> bool:
+    """Whether position `seq` is in the past of position `end`.
+
+    >>> left = Fork(epoch=1, seq=9, rev=90, chain="0" * 64, base_seq=4)
+    >>> [on_line(seq, end=12, branches=[left]) for seq in (4, 5, 9, 10)]
+    [True, False, False, True]
+    """
+    forks = sorted(branches, key=lambda fork: fork.seq, reverse=True)
+    for fork in forks:
+        if fork.seq >= end:
+            continue  # left behind after `end` was reached
+        if fork.seq < seq <= end:
+            return True
+        end = fork.base_seq
+    return seq <= end
+
+
+def points(catalog: Catalog, *, end: int | None = None) -> list[Point]:
+    """Return every end of a segment in the past of `end` (default: HEAD's), oldest first."""
+    head = catalog.head
+    last = head.seq if end is None else end
+    found: dict[int, Point] = {}
+    for ref in catalog.segments:
+        if on_line(ref.seq, end=last, branches=catalog.branches):
+            found[ref.seq] = Point(ref.seq, ref.to_rev, ref.time_ms)
+    return [found[seq] for seq in sorted(found)]
+
+
+def resolve(catalog: Catalog, target: Target) -> Point:
+    """Return the point a target means.
+
+    Raises `NothingToRestore` when there is none that old, or the position never was.
+    """
+    head = catalog.head
+    if isinstance(target, AtPosition):
+        return _at_position(catalog, target.seq)
+    known = points(catalog)
+    if isinstance(target, Latest):
+        return known[-1]
+    asked, at_or_before, is_exact = _at_or_before(known, target)
+    if not at_or_before:
+        oldest = known[0]
+        raise NothingToRestore(
+            f"nothing is as old as {asked}: the oldest is revision {oldest.rev} of {oldest.time}",
+            op="plan",
+            object=head.hub_id,
+        )
+    found = at_or_before[-1]
+    if is_exact:
+        return found
+    note = f"{asked} lies between two segments: revision {found.rev} of {found.time} is before it"
+    if found.seq == head.seq:
+        note = f"{asked} is after the newest: revision {found.rev} of {found.time}"
+    return Point(found.seq, found.rev, found.time_ms, note)
+
+
+def _at_or_before(known: list[Point], target: AtRevision | AtTime) -> tuple[str, list[Point], bool]:
+    """Return how the target reads, the points up to it, and whether the last is exactly it."""
+    if isinstance(target, AtRevision):
+        found = [each for each in known if each.rev <= target.revision]
+        return (
+            f"revision {target.revision}",
+            found,
+            found[-1:] != [] and (found[-1].rev == target.revision),
+        )
+    found = [each for each in known if each.time_ms <= target.time_ms]
+    is_exact = found[-1:] != [] and found[-1].time_ms == target.time_ms
+    return render_time(target.time_ms), found, is_exact
+
+
+def find_path(
+    catalog: Catalog, seq: int, *, bad: frozenset[str] = frozenset()
+) -> tuple[SegmentRef, ...]:
+    """Return the full and the deltas that lead to a position, around segments that are `bad`.
+
+    The newest full from which it can be reached, then as few segments as possible. Raises
+    `Unreachable`, which names the newest position that can be.
+    """
+    path = _path(catalog, seq, bad)
+    if path:
+        return path
+    reached = _reachable(catalog, seq, bad)
+    before = (p for p in reversed(points(catalog, end=seq)) if p.seq in reached)
+    newest = next(before, None)
+    lost = ", ".join(sorted(bad)) or "a segment"
+    reachable = f"revision {newest.rev} of {newest.time}" if newest else "nothing before it"
+    raise Unreachable(
+        f"position {seq} cannot be reached without {lost}; {reachable} can",
+        op="plan",
+        object=min(bad) if bad else "",
+        newest=newest.seq if newest else None,
+    )
+
+
+def _path(catalog: Catalog, seq: int, bad: frozenset[str]) -> tuple[SegmentRef, ...]:
+    fulls, onward = _usable(catalog, seq, bad)
+    for full in sorted(fulls, key=lambda ref: ref.seq, reverse=True):
+        came = _spread({full.seq}, onward)
+        if seq == full.seq or seq in came:
+            return (full, *_steps(came, seq, start=full.seq))
+    return ()
+
+
+def _reachable(catalog: Catalog, end: int, bad: frozenset[str]) -> set[int]:
+    """Return every position in the past of `end` that can be restored."""
+    fulls, onward = _usable(catalog, end, bad)
+    starts = {ref.seq for ref in fulls}
+    return starts | set(_spread(starts, onward))
+
+
+def _usable(
+    catalog: Catalog, end: int, bad: frozenset[str]
+) -> tuple[list[SegmentRef], dict[int, list[SegmentRef]]]:
+    """Return the fulls in the past of `end`, and the deltas by where they begin."""
+    fulls: list[SegmentRef] = []
+    onward: dict[int, list[SegmentRef]] = {}
+    for ref in catalog.segments:
+        if ref.name in bad or not on_line(ref.seq, end=end, branches=catalog.branches):
+            continue
+        if ref.is_delta:
+            onward.setdefault(ref.from_seq, []).append(ref)
+        else:
+            fulls.append(ref)
+    return fulls, onward
+
+
+def _spread(starts: set[int], onward: dict[int, list[SegmentRef]]) -> dict[int, SegmentRef]:
+    """Return by which delta each position is first reached, breadth first."""
+    came: dict[int, SegmentRef] = {}
+    frontier = list(starts)
+    while frontier:
+        reached: list[int] = []
+        for at in frontier:
+            for ref in onward.get(at, ()):
+                if ref.seq not in came and ref.seq not in starts:
+                    came[ref.seq] = ref
+                    reached.append(ref.seq)
+        frontier = reached
+    return came
+
+
+def _steps(came: dict[int, SegmentRef], end: int, *, start: int) -> list[SegmentRef]:
+    steps: list[SegmentRef] = []
+    at = end
+    while at != start:
+        steps.append(came[at])
+        at = came[at].from_seq
+    return steps[::-1]
+
+
+def _at_position(catalog: Catalog, seq: int) -> Point:
+    for ref in catalog.segments:
+        if ref.seq == seq:
+            return Point(seq, ref.to_rev, ref.time_ms)
+    raise NothingToRestore(
+        f"no segment ends at position {seq}", op="plan", object=catalog.head.hub_id
+    )
+
+
+def newest_point(head: Head) -> Point:
+    """Return where HEAD stands; it names at least one segment."""
+    last = head.segments[-1]
+    return Point(head.seq, head.rev, last.time_ms)
