@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
+from hub.store import STORE_DIRECTORY
+
 _RESOURCE = re.compile(r"[a-z][a-z0-9-]*(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 Http2: TypeAlias = Literal["auto", "ngh2", "h2"]
 
@@ -29,7 +31,7 @@ class Config:
     """The effective configuration of one hub."""
 
     data_dir: Path = Path("hublet-data")
-    """Where the store lies; one process at a time."""
+    """Where the hub keeps its files, the store in a directory of it; one process at a time."""
     listen: str = "127.0.0.1:6443"
     """Address and port to serve on; port 0 takes a free one."""
     url: str = ""
@@ -85,6 +87,10 @@ class Config:
         """Return the host and port to listen on."""
         host, _, port = self.listen.rpartition(":")
         return host.strip("[]"), int(port)
+
+    def store_dir(self) -> Path:
+        """Return where the store is."""
+        return self.data_dir / STORE_DIRECTORY
 
     def hub_key_path(self) -> Path:
         """Return where the hub key is."""

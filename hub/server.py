@@ -73,6 +73,7 @@ from hub.registry.lookups import Lookups, follow_rbac, guard_rbac
 from hub.registry.metrics import EngineMetrics
 from hub.registry.watch import Alarms
 from hub.store import Store
+from snapshot.target import occupied
 
 _log = structlog.get_logger("hub.server")
 VERSION = "0.1.0"
@@ -122,7 +123,10 @@ async def run_hub(
     # the address first: a start that fails must not have taken the prefix from a hub that serves
     with await _bind(config) as sock:
         config = _with_port(config, sock)
-        await _run(config, clock, sock, stop=stop, on_started=on_started, pace=pace, began=began)
+        with occupied(config.data_dir):
+            await _run(
+                config, clock, sock, stop=stop, on_started=on_started, pace=pace, began=began
+            )
 
 
 async def _run(

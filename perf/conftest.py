@@ -38,7 +38,7 @@ def site(loop: asyncio.AbstractEventLoop, tmp_path_factory: pytest.TempPathFacto
 def store(loop: asyncio.AbstractEventLoop, site: Site) -> Iterator[Store]:
     """The fleet's store, open on the loop."""
     key = load_hub_key(site.key_file, outside=site.data_dir)
-    opened = Store.open(site.data_dir, hub_key=key, clock=SystemClock(), loop=loop)
+    opened = Store.open(site.store_dir, hub_key=key, clock=SystemClock(), loop=loop)
     yield opened
     loop.run_until_complete(opened.close())
 

@@ -126,7 +126,7 @@ class Comparison:
         await asyncio.to_thread(root.mkdir)
         alone = await make_site(root, self._arguments.port + 1, clusters)
         key = load_hub_key(alone.key_file, outside=alone.data_dir)
-        store = Store.open(alone.data_dir, hub_key=key, clock=SystemClock())
+        store = Store.open(alone.store_dir, hub_key=key, clock=SystemClock())
         try:
             rounds = await write_rounds(
                 states.site,

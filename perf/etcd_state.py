@@ -100,7 +100,7 @@ class States:
 
     def _open(self) -> Store:
         key = load_hub_key(self.site.key_file, outside=self.site.data_dir)
-        return Store.open(self.site.data_dir, hub_key=key, clock=SystemClock())
+        return Store.open(self.site.store_dir, hub_key=key, clock=SystemClock())
 
     async def _copy(self) -> None:
         store = self._open()

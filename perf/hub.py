@@ -21,7 +21,7 @@ from hub.clock import SystemClock
 from hub.http.client import Client, ConnectionLost, Poller
 from hub.http.tls import client_context
 from hub.registry.keeping import save_identity
-from hub.store import Store, create_hub_key
+from hub.store import STORE_DIRECTORY, Store, create_hub_key
 from perf.fleet import fill
 from perf.machine import split_cores
 from tools.simulate.look import read_metric
@@ -47,6 +47,11 @@ class Site:
     def data_dir(self) -> Path:
         """Return the data directory."""
         return self.root / self.name
+
+    @property
+    def store_dir(self) -> Path:
+        """Return where the store is in it."""
+        return self.data_dir / STORE_DIRECTORY
 
     @property
     def key_file(self) -> Path:
@@ -92,7 +97,7 @@ async def make_site(root: Path, port: int, clusters: int) -> Site:
     identity = create_identity(url, clock, names=serving_names(url))
     site = Site(root, port, identity)
     key = create_hub_key(site.key_file, token=clock.token, outside=site.data_dir)
-    store = Store.open(site.data_dir, hub_key=key, clock=clock)
+    store = Store.open(site.store_dir, hub_key=key, clock=clock)
     await save_identity(store, identity, url=url)
     await fill(store, clusters)
     await store.close()

@@ -9,9 +9,9 @@ store is not behind: nobody else can have written since. Why HEAD may be ahead o
 recorded: the record is written after HEAD, so a crash leaves it behind; as the store commits before
 anything is shipped, HEAD at or below our own revision is a prefix of what we hold.
 
-Anything else takes the prefix from whoever wrote it last, and *may* do that when `takeover` says so:
-Never; IfReleased: the last writer stopped in good order; Claimed: that, or a restore or an adoption
-left its one-time claim, or the caller holds a lease; Force: always.
+Anything else takes the prefix from whoever wrote it last, and *may* do that when `takeover` says
+so: Never; IfReleased: the last writer stopped in good order; Claimed: that, or a restore or an
+adoption left its one-time claim, or the caller holds a lease; Force: always.
 
     directory                      HEAD                              decision
     -----------------------------  --------------------------------  -----------------------------

@@ -23,8 +23,8 @@
     +-- ForeignPrefix             exit 8   the prefix belongs to another hub
     +-- StartRefused              exit 8   the arbiter says no
     +-- CatchUpNeeded             exit 8   the store must be built anew from the bucket first
-    +-- TargetNotEmpty            exit 9   restore writes into an empty directory only
-    +-- TargetBusy                exit 9   another restore is at work on the directory
+    +-- TargetNotEmpty            exit 9   what is there is not a hub's; restore leaves it alone
+    +-- TargetBusy                exit 9   a hub or another restore is at work on the directory
     +-- NothingToRestore          exit 3   the prefix holds no full snapshot, or none that old
     +-- TargetUnclear             exit 2   what to restore is no revision, time or position
 
@@ -237,17 +237,17 @@ class TargetUnclear(SnapshotError):  # noqa: N818  see RemoteUnavailable
 
 
 class TargetNotEmpty(SnapshotError):  # noqa: N818  see RemoteUnavailable
-    """Restore writes into an empty directory only."""
+    """The target is not empty and not a hub's: a restore leaves it alone."""
 
     exit_code = 9
-    default_hint = "name a new directory, or move the old one away first"
+    default_hint = "name a new directory or that of a hub, or move what is there away first"
 
 
 class TargetBusy(SnapshotError):  # noqa: N818  see RemoteUnavailable
-    """Another restore is at work on the directory."""
+    """A hub or another restore is at work on the directory."""
 
     exit_code = 9
-    default_hint = "wait for the other hub-restore to end"
+    default_hint = "stop the hub, or wait for the other hub-restore to end"
 
 
 class NothingToRestore(SnapshotError):  # noqa: N818  see RemoteUnavailable

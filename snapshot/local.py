@@ -16,6 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from hub.clock import Clock
+from hub.store import STORE_DIRECTORY
 from snapshot.chain import Base
 from snapshot.errors import IntegrityError
 from snapshot.head import Hash, Head
@@ -23,7 +24,6 @@ from snapshot.header import ZERO
 
 STATE_FILE = "snapshot-state.json"
 CLAIM_FILE = "restore-claim.json"
-STORE_DIRECTORY = "store"
 _GET_GENERATION = 0x80087601
 """FS_IOC_GETVERSION (linux/fs.h)."""
 _NO_GENERATIONS = frozenset({errno.ENOTTY, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS})

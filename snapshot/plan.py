@@ -38,11 +38,11 @@ class Progress(Protocol):
     """Told how far a long operation is, from one thread."""
 
     def phase(self, name: str, total: int) -> None:
-        """A phase begins that has `total` units (bytes, objects)."""
+        """Begin a phase that has `total` units (bytes, objects)."""
         ...
 
     def advance(self, units: int) -> None:
-        """So many more are done."""
+        """Count so many more as done."""
         ...
 
 

@@ -1,8 +1,8 @@
 """Restore: from a prefix to a data directory that a hub can start on.
 
-Owns the order: HEAD and key first, then the target's emptiness, then every segment fetched and the
-whole chain checked, and only then a store built aside, compared by its state hash and put in place.
-A restore that fails or is killed leaves no store behind.
+Owns the order: HEAD and key first, then whether the target may be written to, then every segment
+fetched and the whole chain checked, and only then a store built aside, compared by its state hash
+and put in place (`target`). A restore that fails or is killed leaves what was there as it was.
 
 The directory gets an id of its own, a revision floor (no revision that any hub of this chain may
 have handed out is used again, and watches from before get 410), and the one-time claim
@@ -10,8 +10,6 @@ have handed out is used again, and watches from before get 410), and the one-tim
 """
 
 import contextlib
-import fcntl
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -36,13 +34,10 @@ from snapshot.plan import Obtained, Progress, Quiet, obtain, require_full
 from snapshot.points import Latest, Point, Target
 from snapshot.remote import Remote
 from snapshot.segment import Preamble, open_segment
+from snapshot.target import staged
 
 _TELL_EVERY = 500
 """Objects between two words on how far a build is."""
-SPOOL = ".restore-spool"
-LOST_AND_FOUND = "lost+found"
-_LEFTOVERS = frozenset({SPOOL, "building", LOST_AND_FOUND})
-"""What an otherwise empty directory may hold: rests of a killed restore, and ext4's own."""
 _SPACE_FACTOR = 3
 """Room asked for before a start, times the segments' size: spool, and a store that is larger."""
 
@@ -63,6 +58,8 @@ class Restored:
     segments: int
     size: int
     """Bytes fetched."""
+    replaced: str
+    """The name under which the store that was there is kept aside, "" when there was none."""
     in_use_by: str
     """The hub that has not released the prefix; a start on this directory ends it. "": none."""
     point: Point
@@ -81,36 +78,36 @@ def restore(
     clock: Clock,
     to: Target = Latest(),  # noqa: B008  frozen
     is_last_consistent: bool = False,
+    is_held: bool = False,
     progress: Progress | None = None,
 ) -> Restored:
-    """Restore a state of a prefix, the newest by default, into an empty or new directory.
+    """Restore a state of a prefix, the newest by default, into a directory that is new, empty or a hub's.
 
-    `is_last_consistent`: where segments are lost, be content with the newest state before `to`.
+    `is_held`: the caller holds the directory (`target.occupied`). `is_last_consistent`: where segments are lost, be content with the newest state before `to`.
     Raises `NothingToRestore`, `KeyMismatch` (before anything but HEAD is fetched),
     `TargetNotEmpty`, `TargetBusy`, `IntegrityError`, `RemoteError`.
     """
     seconds: dict[str, float] = {}
     began_s = clock.monotonic_s()
     head = require_full(Chain(remote, key, clock=clock).read_head(), remote)
-    _check_empty(target)
-    with _staged(target) as stage:
-        _check_space(stage, head)
+    with staged(target, clock=clock, is_held=is_held) as stage:
+        _check_space(stage.spool, head)
         with _timed(seconds, "fetch", clock):
             obtained = obtain(
                 remote,
                 key,
                 head,
-                stage / SPOOL,
+                stage.spool,
                 target=to,
                 is_last_consistent=is_last_consistent,
                 progress=progress,
             )
         dir_id = clock.uid()
         with _timed(seconds, "build", clock):
-            build(stage, obtained, key, dir_id=dir_id, progress=progress)
-        local.save_state(stage, LocalState(dir_id=dir_id, hub_id=head.hub_id))
+            build(stage.store, obtained, key, dir_id=dir_id, progress=progress)
+        local.save_state(stage.store, LocalState(dir_id=dir_id, hub_id=head.hub_id))
         claim = local.claim_on(head, obtained.base, object_store=remote.url, clock=clock)
-        local.save_claim(stage, claim)
+        local.save_claim(stage.store, claim)
     seconds["total"] = clock.monotonic_s() - began_s
     base = obtained.base
     return Restored(
@@ -124,6 +121,7 @@ def restore(
         objects=base.objects,
         segments=len(obtained.fetched),
         size=obtained.size,
+        replaced=stage.replaces,
         in_use_by="" if head.released else head.writer.describe(),
         point=obtained.point,
         left_behind=head.seq - base.seq,
@@ -196,92 +194,15 @@ def _build(
     )
 
 
-@contextlib.contextmanager
-def _staged(target: Path) -> Iterator[Path]:
-    """Give the directory to build in; it is the target when the block succeeds.
-
-    A new target is built beside its place and renamed. One that exists may be a mount point, which
-    no rename can replace: it is built in place, where the store's own build is atomic and the claim
-    comes last.
-    """
-    is_new = not target.exists()
-    stage = target.with_name(f"{target.name}.restoring") if is_new else target
-    stage.mkdir(mode=0o700, parents=True, exist_ok=True)
-    spool = stage / SPOOL
-    spool.mkdir(mode=0o700, exist_ok=True)
-    with _locked(spool, target):
-        try:
-            _clear(stage, keep=spool)
-            yield stage
-            shutil.rmtree(spool)
-            if is_new:
-                _put_in_place(stage, target)
-        except BaseException:
-            _clear(stage, keep=None)
-            if is_new:
-                stage.rmdir()
-            raise
-
-
-@contextlib.contextmanager
-def _locked(spool: Path, target: Path) -> Iterator[None]:
-    """Hold the spool for one restore."""
-    handle = os.open(spool, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            what = "another restore is at work"
-            raise TargetBusy(what, op="restore", object=str(target)) from error
-        yield
-    finally:
-        os.close(handle)
-
-
-def _clear(directory: Path, *, keep: Path | None) -> None:
-    """Remove what a restore left in a directory that was empty; empty `keep`, but leave it."""
-    for rest in directory.iterdir():
-        if rest.name == LOST_AND_FOUND:
-            continue
-        if rest == keep:
-            _clear(rest, keep=None)
-        elif rest.is_dir() and not rest.is_symlink():
-            shutil.rmtree(rest)
-        else:
-            rest.unlink()
-
-
-def _put_in_place(stage: Path, target: Path) -> None:
-    try:
-        stage.rename(target)
-    except OSError as error:
-        raise TargetNotEmpty(
-            "something has come into the place", op="restore", object=str(target)
-        ) from error
-    local.sync_directory(target.parent)
-
-
-def _check_empty(target: Path) -> None:
-    """Raise `TargetNotEmpty` unless the target is new or an empty directory."""
-    if not target.exists() and not target.is_symlink():
-        return
-    if not target.is_dir():
-        raise TargetNotEmpty("it is not a directory", op="restore", object=str(target))
-    found = sorted(each.name for each in target.iterdir() if each.name not in _LEFTOVERS)
-    if found:
-        what = f"the directory is not empty: it holds {found[0]}"
-        raise TargetNotEmpty(what, op="restore", object=str(target))
-
-
-def _check_space(stage: Path, head: Head) -> None:
+def _check_space(place: Path, head: Head) -> None:
     """Refuse early when the volume cannot take the segments and the store."""
     needed = _SPACE_FACTOR * sum(ref.size for ref in head.segments)
-    free = shutil.disk_usage(stage).free
+    free = shutil.disk_usage(place).free
     if free < needed:
         raise SnapshotError(
             f"{free >> 20} MiB are free, about {needed >> 20} MiB are needed",
             op="restore",
-            object=str(stage),
+            object=str(place.parent),
             hint="free space on the volume, or restore to another one",
         )
 

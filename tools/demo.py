@@ -23,7 +23,7 @@ import click
 
 from hub.clock import SystemClock
 from hub.meta import Obj
-from hub.store import Position, Store, load_hub_key
+from hub.store import STORE_DIRECTORY, Position, Store, load_hub_key
 from snapshot.errors import SnapshotError
 from snapshot.remote import open_remote
 from tools.asking import run as ask
@@ -199,7 +199,9 @@ def _restore(plan: DemoPlan, data_dir: Path) -> Obj:
 def _dead_position(plan: DemoPlan, data_dir: Path) -> Position:
     """Read the dead hub's own file: where it stood, checked against itself."""
     key = load_hub_key(plan.key_file, outside=data_dir)
-    store = Store.open(data_dir, hub_key=key, clock=SystemClock(), can_create=False)
+    store = Store.open(
+        data_dir / STORE_DIRECTORY, hub_key=key, clock=SystemClock(), can_create=False
+    )
     try:
         return store.verify()
     finally:

@@ -40,12 +40,11 @@ def explain_os_error(
 
 
 def _setting_of(refused: Path, places: Mapping[str, Path]) -> str | None:
-    """Return the setting that a path is of: the place, in it, on the way to it, or its staging."""
+    """Return the setting that a path is of: the place, in it, or on the way to it."""
     path = refused.absolute()
     absolute = {setting: place.absolute() for setting, place in places.items()}
     for setting, place in absolute.items():
-        staged = place.parent / f"{place.name}.restoring"
-        if path.is_relative_to(place) or path.is_relative_to(staged):
+        if path.is_relative_to(place):
             return setting
     return next((s for s, place in absolute.items() if place.is_relative_to(path)), None)
 

@@ -114,7 +114,7 @@ def keyed(command: Callable[P, None]) -> Callable[P, None]:
             default="./hublet-data",
             show_default=True,
             type=click.Path(path_type=Path),
-            help="Where restore puts the hub (new or empty); names the default key file.",
+            help="Where restore puts the hub (new, empty, or a hub's); names the default key file.",
         ),
         click.option(
             "--key-file",
@@ -154,7 +154,7 @@ def restore(
     is_json: bool,
     **s3: str | None,
 ) -> None:
-    """Restore the newest state into a new data directory.
+    """Restore the newest state into a data directory; a store that is there is kept aside.
 
     The next `hublet serve` on the directory is the same hub, under the next epoch.
     """
@@ -171,6 +171,8 @@ def restore(
         f"{done.objects} objects from {done.segments} segments, {_size(done.size)}, "
         f"state {done.state_hash[:16]}"
     )
+    if done.replaced:
+        click.echo(f"the store that was there is kept as {done.directory / done.replaced}")
     click.echo(_times(done.seconds))
     key_option = "" if key.path == _default_key(data_dir) else f" --key-file {key.path}"
     options = f"--data-dir {done.directory}{key_option} --object-store '{url}'"
@@ -250,19 +252,14 @@ def _open(url: str, s3: Mapping[str, str | None]) -> Remote:
 
 
 def _refuse_inside(url: str, data_dir: Path) -> None:
-    """Refuse a target in the object store itself: neither would be the other's alone any more.
-
-    A new target is built in ``DIR.restoring`` beside it, so that must be apart too.
-    """
-    place = data_dir.absolute()
-    for each in (place, place.parent / f"{place.name}.restoring"):
-        if is_nested(each, url):
-            raise TargetNotEmpty(
-                f"{each} and the object store {url} lie inside each other",
-                op="restore",
-                object=str(data_dir),
-                hint="name a directory outside the object store with --data-dir",
-            )
+    """Refuse a target in the object store itself: neither would be the other's alone any more."""
+    if is_nested(data_dir, url):
+        raise TargetNotEmpty(
+            f"{data_dir.absolute()} and the object store {url} lie inside each other",
+            op="restore",
+            object=str(data_dir),
+            hint="name a directory outside the object store with --data-dir",
+        )
 
 
 def _key(remote: Remote, key_file: Path | None, *, data_dir: Path) -> HubKey:

@@ -15,7 +15,16 @@ import click
 from hub.clock import SystemClock
 from hub.config import default_key_file
 from hub.meta.codec.json import decode, draft
-from hub.store import Draft, HubKey, Store, compact_store, load_hub_key, verify_store
+from hub.store import (
+    Draft,
+    HubKey,
+    Store,
+    compact_store,
+    has_store,
+    load_hub_key,
+    verify_store,
+)
+from snapshot.target import occupied
 from tools.failures import EXIT_STORE, KNOWN, explain, fail
 
 P = ParamSpec("P")
@@ -60,7 +69,7 @@ def _placed(command: Callable[P, None]) -> Callable[P, None]:
 @_placed
 def verify(*, data_dir: Path, key_file: Path | None, is_json: bool) -> None:
     """Check every page and every value, and change nothing."""
-    report = _on(data_dir, key_file, lambda key: verify_store(data_dir, hub_key=key))
+    report = _on(data_dir, key_file, lambda place, key: verify_store(place, hub_key=key))
     if is_json:
         _print_json(dataclasses.asdict(report))
         return
@@ -83,7 +92,7 @@ def verify(*, data_dir: Path, key_file: Path | None, is_json: bool) -> None:
 @_placed
 def compact(*, data_dir: Path, key_file: Path | None, is_json: bool) -> None:
     """Give the free pages of the file back; it is rewritten beside itself and checked."""
-    done = _on(data_dir, key_file, lambda key: compact_store(data_dir, hub_key=key))
+    done = _on(data_dir, key_file, lambda place, key: compact_store(place, hub_key=key))
     if is_json:
         _print_json(dataclasses.asdict(done))
         return
@@ -100,15 +109,15 @@ def rotate_key(*, data_dir: Path, key_file: Path | None, is_json: bool) -> None:
 
     The hub key stays as it is. The next segment that a hub ships from here is a full.
     """
-    number, count = _on(data_dir, key_file, lambda key: asyncio.run(_rotate(data_dir, key)))
+    number, count = _on(data_dir, key_file, lambda place, key: asyncio.run(_rotate(place, key)))
     if is_json:
         _print_json({"data_key": number, "resealed": count})
         return
     click.echo(f"{data_dir}: data key {number} seals from now on, {count} objects are under it")
 
 
-async def _rotate(data_dir: Path, hub_key: HubKey) -> tuple[int, int]:
-    opened = Store.open(data_dir, hub_key=hub_key, clock=SystemClock(), can_create=False)
+async def _rotate(place: Path, hub_key: HubKey) -> tuple[int, int]:
+    opened = Store.open(place, hub_key=hub_key, clock=SystemClock(), can_create=False)
     try:
         number = await opened.rotate_data_key(hub_key)
         return number, await opened.reseal(_redraft)
@@ -121,18 +130,19 @@ def _redraft(document: bytes) -> Draft:
     return Draft(head, tail)
 
 
-def _on(data_dir: Path, key_file: Path | None, work: Callable[[HubKey], T]) -> T:
-    """Do something to a store with its hub key, or end with what is wrong."""
+def _on(data_dir: Path, key_file: Path | None, work: Callable[[Path, HubKey], T]) -> T:
+    """Do something to the store of a directory with its hub key, or end with what is wrong."""
     file = key_file or default_key_file(data_dir)
     advice = "name the data directory of a hub with --data-dir"
-    if not data_dir.exists():  # the key beside it would be missed first
-        fail(EXIT_STORE, f"{data_dir} does not exist", advice)
+    if not data_dir.is_dir():  # the key beside it would be missed first
+        what = "has no store" if data_dir.exists() else "does not exist"
+        fail(EXIT_STORE, f"{data_dir} {what}", advice)
     try:
-        return work(load_hub_key(file, outside=data_dir))
-    except FileNotFoundError as error:
-        if error.errno is None:
-            fail(EXIT_STORE, str(error), advice)
-        explain(error, {"data-dir": data_dir, "key-file": file})
+        key = load_hub_key(file, outside=data_dir)
+        with occupied(data_dir, can_create=False, can_sweep=False) as place:
+            if not has_store(place):
+                fail(EXIT_STORE, f"{data_dir} has no store", advice)
+            return work(place, key)
     except KNOWN as error:
         explain(error, {"data-dir": data_dir, "key-file": file})
 

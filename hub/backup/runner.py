@@ -30,12 +30,10 @@ from hub.store import (
     Op,
     Revision,
     Store,
-    StoreError,
     create_hub_key,
     decode_key,
     has_store,
     load_hub_key,
-    prepare,
 )
 from snapshot.arbiter import Continue, Create, Refuse, TakeClaim
 from snapshot.chain import Chain
@@ -246,12 +244,13 @@ class Backup:
 async def open_backup(
     config: Config, clock: Clock, *, metrics: CollectorRegistry, pace: PacePolicy | None = None
 ) -> tuple[Store, Backup]:
-    """Open the data directory, unless the prefix says that it must not be.
+    """Open the store of the data directory, unless the prefix says that it must not be.
 
+    The caller holds the directory (`snapshot.target.occupied`) until the store is closed.
     Raises `StoreError` when the directory cannot be opened; `SnapshotError` when it is empty and
     the prefix holds a hub, or the bucket cannot be read.
     """
-    is_new = not has_store(config.data_dir)
+    is_new = not has_store(config.store_dir())
     if not config.object_store and not config.detach:
         _refuse_without_store(config.data_dir)
     remote = open_remote(config.object_store) if config.object_store else None
@@ -263,7 +262,7 @@ async def open_backup(
         chain = Chain(remote, hub_key, clock=clock)
         if is_new:
             await asyncio.to_thread(_refuse_foreign, chain, config.data_dir)
-    store = Store.open(config.data_dir, hub_key=hub_key, clock=clock)
+    store = Store.open(config.store_dir(), hub_key=hub_key, clock=clock)
     return store, Backup(config, clock, store, chain=chain, metrics=metrics, pace=pace)
 
 
@@ -275,16 +274,8 @@ def _hub_key(config: Config, clock: Clock, *, can_create: bool) -> HubKey:
 
 
 def _new_hub_key(path: Path, directory: Path, clock: Clock) -> HubKey:
-    """Make the key of a new hub and the directory that it is for, both or none."""
-    had_directory = directory.exists()
-    prepare(directory)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return create_hub_key(path, token=clock.token, outside=directory)
-    except (OSError, StoreError):
-        if not had_directory:
-            directory.rmdir()
-        raise
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return create_hub_key(path, token=clock.token, outside=directory)
 
 
 def _refuse_without_store(directory: Path) -> None:

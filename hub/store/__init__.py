@@ -19,7 +19,7 @@ from hub.store.api import (
     Write,
 )
 from hub.store.build import build_store
-from hub.store.directory import has_store, prepare
+from hub.store.directory import DirectoryLock, has_store, is_unfinished, prepare
 from hub.store.errors import (
     Broken,
     Closed,
@@ -41,12 +41,14 @@ from hub.store.hubkey import HubKey, create_hub_key, load_hub_key
 from hub.store.index import decode_index, encode_index
 from hub.store.key import decode_key, encode_key, prefix, stored_key
 from hub.store.maintenance import Compaction, Report, compact_store, verify_store
+from hub.store.place import STORE_DIRECTORY, has_old_store, move_in
 from hub.store.state_hash import term
 from hub.store.stats import Stats
 from hub.store.store import Store
 from hub.store.value import revision_of
 
 __all__ = [
+    "STORE_DIRECTORY",
     "Broken",
     "Change",
     "Closed",
@@ -55,6 +57,7 @@ __all__ = [
     "Conflict",
     "Corrupt",
     "DeltaExport",
+    "DirectoryLock",
     "Draft",
     "Exists",
     "FullExport",
@@ -88,8 +91,11 @@ __all__ = [
     "decode_key",
     "encode_index",
     "encode_key",
+    "has_old_store",
     "has_store",
+    "is_unfinished",
     "load_hub_key",
+    "move_in",
     "prefix",
     "prepare",
     "revision_of",

@@ -30,7 +30,9 @@ DATA_FILE = "data.mdb"
 LOCK_FILE = "lock.mdb"
 MARK_FILE = "data.mark"
 BUILD_DIRECTORY = "building"
+MARK_PREFIX = "hublet-mark-"
 
+_MARK_DRAFT = "data.tmp"
 _MAGIC = 0xBEEFC0DE
 _FORMAT = 1
 _META_BYTES = 152
@@ -67,6 +69,12 @@ def has_store(path: Path) -> bool:
     return (path / DATA_FILE).exists()
 
 
+def is_unfinished(path: Path) -> bool:
+    """Whether a directory holds nothing but what a crash left of making a store."""
+    rests = {LOCK_FILE, MARK_FILE, _MARK_DRAFT, BUILD_DIRECTORY}
+    return {each.name for each in path.iterdir()} <= rests
+
+
 def prepare(path: Path) -> None:
     """Make the directory, mode 0700, when it is missing."""
     if not path.is_dir():
@@ -82,10 +90,15 @@ def check_file(path: Path) -> bool:
     file = path / DATA_FILE
     last_page, page_bytes = _read_meta(file)
     is_short = file.stat().st_size < (last_page + 1) * page_bytes
-    is_marked = _read_mark(path) == _mark(path)
-    if is_short or not is_marked:
+    has_passed = is_marked(path)
+    if is_short or not has_passed:
         _walk(file)
-    return is_marked
+    return has_passed
+
+
+def is_marked(path: Path) -> bool:
+    """Whether the data file of a directory carries our mark: it is the one that has passed."""
+    return read_mark(path) == _mark(path / DATA_FILE, path)
 
 
 @contextmanager
@@ -111,17 +124,29 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def mark_file(path: Path) -> None:
     """Record that the data file has passed its checks."""
+    if not is_marked(path):
+        write_mark(path, of=path / DATA_FILE)
+
+
+def write_mark(path: Path, *, of: Path) -> None:
+    """Write the mark of a directory for a file in it, or one about to be renamed into it."""
     mark = path / MARK_FILE
-    if _read_mark(path) == _mark(path):
-        return
-    temporary = mark.with_suffix(".tmp")
+    temporary = path / _MARK_DRAFT
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w", encoding="ascii") as file:
-        file.write(_mark(path))
+        file.write(_mark(of, path))
         file.flush()
         os.fsync(file.fileno())
     temporary.rename(mark)
     sync_directory(path)
+
+
+def read_mark(path: Path) -> str:
+    """Read the mark of a directory, "" when it has none."""
+    try:
+        return (path / MARK_FILE).read_text("ascii", errors="replace")
+    except FileNotFoundError:
+        return ""
 
 
 def check_pages(path: Path) -> None:
@@ -177,12 +202,5 @@ def _walk(file: Path) -> None:
         )
 
 
-def _mark(path: Path) -> str:
-    return f"hublet-mark-1 {(path / DATA_FILE).stat().st_ino} {path.stat().st_ino}\n"
-
-
-def _read_mark(path: Path) -> str:
-    try:
-        return (path / MARK_FILE).read_text("ascii", errors="replace")
-    except FileNotFoundError:
-        return ""
+def _mark(file: Path, directory: Path) -> str:
+    return f"{MARK_PREFIX}1 {file.stat().st_ino} {directory.stat().st_ino}\n"

@@ -110,7 +110,7 @@ async def test_a_hub_whose_volume_fails_answers_503_reads_on_and_recovers(tmp_pa
     async with running_hub(tmp_path / "data") as hub:
         await hub.admin.create(MAPS, named("a"))
         async with hub.admin.watch(f"{MAPS}?watch=1") as watch:
-            with replaced(tmp_path / "data", "/dev/null"):
+            with replaced(tmp_path / "data" / "store", "/dev/null"):
                 await check_refusal(hub)
             await hub.admin.create(MAPS, named("b"))
             assert (await hub.admin.call("GET", "/readyz")).body == b"ok"
@@ -121,7 +121,7 @@ async def test_a_hub_whose_volume_fails_answers_503_reads_on_and_recovers(tmp_pa
 async def check_refusal(hub: InProcess) -> None:
     refused = await hub.admin.call("POST", MAPS, named("b"))
     text = (
-        f"nothing was written, the volume of {hub.data_dir} fails (mdb_txn_commit: Bad file "
+        f"nothing was written, the volume of {hub.data_dir}/store fails (mdb_txn_commit: Bad file "
         "descriptor): look after it, the store goes on by itself once it takes writes"
     )
     assert (refused.status, refused.headers["retry-after"]) == (503, "5")
@@ -146,7 +146,7 @@ async def check_refusal(hub: InProcess) -> None:
 async def test_a_hub_that_cannot_tell_its_last_state_says_so_and_ends(tmp_path: Path) -> None:
     async with running_hub(tmp_path / "data") as hub:
         await hub.admin.create(MAPS, named("a"))
-        with replaced(tmp_path / "data", "/dev/full", is_meta=True):
+        with replaced(tmp_path / "data" / "store", "/dev/full", is_meta=True):
             refused = await hub.admin.call("POST", MAPS, named("b"))
             error = await hub.end()
     assert isinstance(error, Broken)

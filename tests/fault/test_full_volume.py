@@ -107,7 +107,7 @@ async def test_a_hub_on_a_full_volume_reads_on_and_writes_again_without_a_restar
     tmp_path: Path, free_port: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with AsyncExitStack() as stack:
-        volume = stack.enter_context(small_volume(tmp_path, data_file="data/data.mdb"))
+        volume = stack.enter_context(small_volume(tmp_path, data_file="data/store/data.mdb"))
         with capsys.disabled():
             print(f"[{volume.kind}]", end="")
         flags = ("--key-file", str(tmp_path / "key"), "--object-store", (tmp_path / "b").as_uri())

@@ -71,7 +71,7 @@ async def test_a_second_process_on_one_directory_is_refused(tmp_path: Path) -> N
 async def test_a_wrong_key_file_is_refused_and_the_right_one_still_opens(tmp_path: Path) -> None:
     data, other = tmp_path / "data", tmp_path / "other.key"
     await made(data)
-    before = content(data)
+    before = content(data / "store")
     wrong = create_hub_key(other, token=os.urandom).fingerprint
     right = load_hub_key(tmp_path / "data.key").fingerprint
     assert serve(data, "--key-file", str(other)) == (
@@ -81,7 +81,7 @@ async def test_a_wrong_key_file_is_refused_and_the_right_one_still_opens(tmp_pat
             f"{right}: use the key file of the hub that wrote it"
         ),
     )
-    assert content(data)["data.mdb"] == before["data.mdb"]
+    assert content(data / "store")["data.mdb"] == before["data.mdb"]
     async with running_hub(data) as hub:
         await hub.admin.get(f"{MAPS}/a")
 
@@ -111,10 +111,10 @@ async def test_no_key_file_is_refused_and_none_is_made(tmp_path: Path) -> None:
 async def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
     data = tmp_path / "data"
     await made(data)
-    (data / "data.mdb").write_bytes(b"SQLite format 3\0" + bytes(100_000))
+    (data / "store" / "data.mdb").write_bytes(b"SQLite format 3\0" + bytes(100_000))
     assert serve(data) == (
         11,
-        f"error: {data / 'data.mdb'} is not a store of hublet (no LMDB 0.9 file): {RESTORE}",
+        f"error: {data}/store/data.mdb is not a store of hublet (no LMDB 0.9 file): {RESTORE}",
     )
 
 
@@ -163,22 +163,22 @@ async def test_a_torn_copy_of_a_running_hubs_file_is_refused(
         api = Api.from_kubeconfig(hub.kubeconfig)
         try:
             await write_much(api, is_new=True)
-            copy.mkdir(0o700)
+            (copy / "store").mkdir(0o700, parents=True)
             shutil.copy(tmp_path / "running.key", tmp_path / "copy.key")
-            with (running / "data.mdb").open("rb") as source:
-                first = source.read((running / "data.mdb").stat().st_size // 2)
+            with (running / "store" / "data.mdb").open("rb") as source:
+                first = source.read((running / "store" / "data.mdb").stat().st_size // 2)
                 for _ in range(2):
                     await write_much(api, is_new=False)
-                (copy / "data.mdb").write_bytes(first + source.read())
-            before = (copy / "data.mdb").read_bytes()
+                (copy / "store" / "data.mdb").write_bytes(first + source.read())
+            before = (copy / "store" / "data.mdb").read_bytes()
             code, said = await asyncio.to_thread(serve, copy)
             told = re.fullmatch(
-                rf"error: {re.escape(str(copy))}/data\.mdb is torn, as a copy of a running hub's "
-                rf"file is \(\d+ problems, first: .+\): {RESTORE}",
+                rf"error: {re.escape(str(copy))}/store/data\.mdb is torn, as a copy of a running "
+                rf"hub's file is \(\d+ problems, first: .+\): {RESTORE}",
                 said,
             )
             assert (code, bool(told)) == (11, True), said
-            assert (copy / "data.mdb").read_bytes() == before
+            assert (copy / "store" / "data.mdb").read_bytes() == before
             await api.get(f"{MAPS}/n-0")
         finally:
             await api.close()
@@ -190,7 +190,9 @@ async def test_a_store_that_has_lost_its_identity_is_refused_and_gets_no_other(
 ) -> None:
     data = tmp_path / "data"
     await made(data)
-    store = Store.open(data, hub_key=load_hub_key(tmp_path / "data.key"), clock=SystemClock())
+    store = Store.open(
+        data / "store", hub_key=load_hub_key(tmp_path / "data.key"), clock=SystemClock()
+    )
     kept = store.get(IDENTITY)
     assert kept is not None
     gone = Write(Op.DELETE, IDENTITY, Draft(b"{}", b""), kept.index, kept.revision)

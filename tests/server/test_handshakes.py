@@ -19,7 +19,7 @@ from hub.clock import SystemClock
 from hub.http.tally import Handshake
 from hub.http.tls import client_context
 from hub.registry.keeping import load_identity
-from hub.store import Store, load_hub_key
+from hub.store import STORE_DIRECTORY, Store, load_hub_key
 from tests.hubs import InProcess, running_hub
 from tests.server.support import cluster_access, dial
 from tests.unit.http.pki import Authority, Pem
@@ -64,7 +64,8 @@ async def known(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Known
     data = tmp_path_factory.mktemp("hub") / "data"
     async with running_hub(data):
         pass
-    store = Store.open(data, hub_key=load_hub_key(data.with_name("data.key")), clock=SystemClock())
+    key = load_hub_key(data.with_name("data.key"))
+    store = Store.open(data / STORE_DIRECTORY, hub_key=key, clock=SystemClock())
     identity = load_identity(store)
     await store.close()
     assert identity is not None

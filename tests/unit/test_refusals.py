@@ -72,9 +72,7 @@ def denied(path: Path, number: int = errno.EACCES) -> OSError:
     ("refused", "setting"),
     [
         ("hub", "data-dir"),
-        ("hub/data.mdb", "data-dir"),
-        ("hub.restoring", "data-dir"),
-        ("hub.restoring/spool", "data-dir"),
+        ("hub/store/data.mdb", "data-dir"),
         ("hub.key", "key-file"),
         ("keys/a/k", "audit-log"),
         ("keys/a", "audit-log"),

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hub.store import Draft, Op, Store, Write, encode_index, encode_key, verify_store
+from snapshot.target import occupied
 from tests.unit.store.given import CLOCK, hub_key
 from tools import failures, hublet
 
@@ -18,7 +19,7 @@ SECRET = encode_key("secrets", "one", "a")
 async def data(tmp_path: Path) -> Path:
     """A closed store with one sealed object."""
     path = tmp_path / "data"
-    store = Store.open(path, hub_key=hub_key(path), clock=CLOCK)
+    store = Store.open(path / "store", hub_key=hub_key(path), clock=CLOCK)
     body = Draft(b'{"kind":"Secret","metadata":{"resourceVersion":"', b'"},"data":{"a":"eA=="}}')
     await store.commit(Write(Op.CREATE, SECRET, body, encode_index({}, {}), sealed=True))
     await store.close()
@@ -65,7 +66,7 @@ def test_a_store_is_compacted(data: Path) -> None:
 async def test_the_data_key_is_rotated(data: Path) -> None:
     done = await _aside("rotate-key", "--data-dir", str(data))
     assert "data key 2 seals from now on, 1 objects are under it" in done.output
-    store = Store.open(data, hub_key=hub_key(data), clock=CLOCK)
+    store = Store.open(data / "store", hub_key=hub_key(data), clock=CLOCK)
     found = store.get(SECRET)
     assert found is not None
     assert json.loads(store.read(found)) == {
@@ -74,7 +75,7 @@ async def test_the_data_key_is_rotated(data: Path) -> None:
         "data": {"a": "eA=="},
     }
     await store.close()
-    assert verify_store(data, hub_key=hub_key(data)).data_keys == (1, 2)
+    assert verify_store(data / "store", hub_key=hub_key(data)).data_keys == (1, 2)
 
 
 async def _aside(*words: str) -> Result:
@@ -87,9 +88,8 @@ def test_what_cannot_be_is_told(command: str, data: Path, tmp_path: Path) -> Non
     done = run(command, "--data-dir", str(data), "--key-file", str(tmp_path / "no.key"))
     assert done.exit_code == failures.EXIT_STORE
     assert "no.key does not exist: put the key of this hub there" in done.stderr
-    store = Store.open(data, hub_key=hub_key(data), clock=CLOCK, loop=None)
-    done = run(command, "--data-dir", str(data))
-    store.close_offline()
+    with occupied(data):
+        done = run(command, "--data-dir", str(data))
     assert done.exit_code == failures.EXIT_STORE
     assert "in use by another hub process" in done.stderr
     (tmp_path / "empty").mkdir()

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hub.store import Op, Revision, Store
+from hub.store import STORE_DIRECTORY, Op, Revision, Store
 from snapshot.chain import Chain
 from snapshot.policy import Policy
 from snapshot.remote import Remote
@@ -50,7 +50,8 @@ class TestHub:
 async def serve(directory: Path, remote: Remote, *, seed: str = "hub") -> AsyncIterator[TestHub]:
     """Start a hub on a directory and a prefix; close it in good order."""
     clock = StillClock(seed)
-    store = Store.open(directory, hub_key=KEY, clock=clock, linger_s=0.0)
+    place = directory / STORE_DIRECTORY
+    store = Store.open(place, hub_key=KEY, clock=clock, linger_s=0.0)
     try:
         chain = Chain(remote, KEY, clock=clock)
         begun = begin(chain, directory, dir_id=store.dir_id, position=store.position, reserve=1000)

@@ -104,7 +104,9 @@ def test_a_prefix_of_format_1_verifies_and_restores(tmp_path: Path) -> None:
     done = restore(remote, key, tmp_path / "new", clock=StillClock())
     assert (done.revision, done.objects) == (expected["revision"], expected["objects"])
     assert done.state_hash == expected["state_hash"]
-    store = Store.open(tmp_path / "new", hub_key=key, clock=StillClock(), can_create=False)
+    store = Store.open(
+        tmp_path / "new" / "store", hub_key=key, clock=StillClock(), can_create=False
+    )
     try:
         found = {
             base64.b64encode(key).decode(): value.decode() for key, value in contents(store).items()

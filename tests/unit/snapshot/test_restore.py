@@ -1,13 +1,11 @@
 """Restore and verify: the same state or a clear error, and never half a store."""
 
 import asyncio
-import fcntl
-import os
 from pathlib import Path
 
 import pytest
 
-from hub.store import Store, has_store
+from hub.store import STORE_DIRECTORY, Store, has_store
 from snapshot import local
 from snapshot.errors import (
     ChainBroken,
@@ -22,7 +20,8 @@ from snapshot.errors import (
 )
 from snapshot.header import Kind
 from snapshot.remote import Remote
-from snapshot.restore import SPOOL, restore
+from snapshot.restore import restore
+from snapshot.target import SPOOL, STAGE, staged
 from snapshot.verify import verify
 from tests.unit.snapshot.hub import serve
 from tests.unit.snapshot.support import (
@@ -68,7 +67,8 @@ async def shipped(tmp_path: Path, bucket: Remote) -> dict[bytes, bytes]:
 
 
 def open_restored(directory: Path) -> dict[bytes, bytes]:
-    store = Store.open(directory, hub_key=KEY, clock=StillClock("o"), can_create=False)
+    place = directory / STORE_DIRECTORY
+    store = Store.open(place, hub_key=KEY, clock=StillClock("o"), can_create=False)
     try:
         store.verify()
         return {bytes(key): value for key, value in contents(store).items()}
@@ -89,7 +89,8 @@ def test_full_and_tail_restore_to_the_same_state(
     assert (claim.seq, claim.rev, claim.epoch) == (4, done.revision, 1)
     assert (state.dir_id, state.hub_id, state.sessions) == (done.dir_id, done.hub_id, ())
     assert sorted(each.name for each in tmp_path.iterdir()) == ["bucket", "new", "old"]
-    assert not (tmp_path / "new" / SPOOL).exists()
+    names = sorted(each.name for each in (tmp_path / "new").iterdir())
+    assert names == ["restore-claim.json", "snapshot-state.json", "store"]
 
 
 def test_an_existing_empty_directory_is_restored_in_place(
@@ -110,23 +111,23 @@ def test_an_existing_empty_directory_is_restored_in_place(
 def test_what_a_killed_restore_left_is_swept(
     tmp_path: Path, bucket: Remote, shipped: dict[bytes, bytes]
 ) -> None:
-    rest = tmp_path / "new.restoring" / "building"
+    rest = tmp_path / "new" / STAGE / "building"
     rest.mkdir(parents=True)
     (rest / "data.mdb").write_bytes(b"half")
-    (tmp_path / "new.restoring" / "data.mdb").write_bytes(b"half")
+    (tmp_path / "new" / STAGE / "data.mdb").write_bytes(b"half")
     restore(bucket, KEY, tmp_path / "new", clock=StillClock("r"))
     assert open_restored(tmp_path / "new") == shipped
-    assert not (tmp_path / "new.restoring").exists()
+    assert not (tmp_path / "new" / STAGE).exists()
 
 
-@pytest.mark.parametrize("name", ["data.mdb", "notes.txt", "restore-claim.json"])
-def test_a_directory_with_anything_in_it_is_refused(
+@pytest.mark.parametrize("name", ["data.mdb", "notes.txt", "store/notes.txt"])
+def test_a_directory_with_anything_else_in_it_is_refused(
     tmp_path: Path, bucket: Remote, shipped: dict[bytes, bytes], name: str
 ) -> None:
-    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / name).parent.mkdir(parents=True)
     (tmp_path / "new" / name).write_bytes(b"precious")
     counting = Counting(bucket)
-    with pytest.raises(TargetNotEmpty, match=name):
+    with pytest.raises(TargetNotEmpty, match=f"holds {Path(name).parts[0]}"):
         restore(counting, KEY, tmp_path / "new", clock=StillClock())  # type: ignore[arg-type]  # by __getattr__
     assert (tmp_path / "new" / name).read_bytes() == b"precious"
     assert counting.fetched == 0
@@ -143,17 +144,11 @@ def test_a_file_in_the_place_is_refused(
 def test_a_second_restore_into_the_same_place_is_refused(
     tmp_path: Path, bucket: Remote, shipped: dict[bytes, bytes]
 ) -> None:
-    spool = tmp_path / "new.restoring" / SPOOL
-    spool.mkdir(parents=True)
-    (spool / "theirs").write_bytes(b"x")
-    handle = os.open(spool, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        with pytest.raises(TargetBusy):
+    with staged(tmp_path / "new", clock=StillClock()) as stage:
+        (stage.spool / "theirs").write_bytes(b"x")
+        with pytest.raises(TargetBusy, match="a hub or another restore is at work"):
             restore(bucket, KEY, tmp_path / "new", clock=StillClock())
-    finally:
-        os.close(handle)
-    assert (spool / "theirs").exists()
+        assert (stage.spool / "theirs").exists()
 
 
 def test_an_empty_prefix_has_nothing_to_restore(tmp_path: Path, bucket: Remote) -> None:
@@ -214,9 +209,9 @@ def test_any_damaged_segment_stops_restore_and_verify(
             target.mkdir()
         with pytest.raises(expected):
             restore(bucket, KEY, target, clock=StillClock())
-        assert not has_store(target)
+        assert not has_store(target / STORE_DIRECTORY)
         assert not target.exists() or list(target.iterdir()) == []
-    assert not (tmp_path / "new.restoring").exists()
+    assert not (tmp_path / "new").exists()
 
 
 async def test_a_chain_that_does_not_make_up_its_state_is_refused_at_the_build(
