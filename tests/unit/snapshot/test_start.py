@@ -179,13 +179,14 @@ async def test_an_older_copy_of_a_directory_is_refused(tmp_path: Path, bucket: R
     async with serve(directory, bucket) as hub:
         await hub.put("a")
         hub.ship()
-    old = {each.name: each.read_bytes() for each in directory.iterdir() if each.is_file()}
+    store = directory / "store"
+    old = {each.name: each.read_bytes() for each in store.iterdir() if each.is_file()}
     async with serve(directory, bucket, seed="2") as hub:
         await hub.put("b")
         hub.ship()
         newer = local.load_state(directory)
     for name, data in old.items():
-        (directory / name).write_bytes(data)
+        (store / name).write_bytes(data)
     assert newer is not None
     local.save_state(directory, newer)  # even with the newest memory, the store tells
     with pytest.raises(StartRefused, match="older copy"):
