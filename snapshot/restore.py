@@ -81,9 +81,10 @@ def restore(
     is_held: bool = False,
     progress: Progress | None = None,
 ) -> Restored:
-    """Restore a state of a prefix, the newest by default, into a directory that is new, empty or a hub's.
+    """Restore a state of a prefix, the newest by default, into a new, an empty or a hub's directory.
 
-    `is_held`: the caller holds the directory (`target.occupied`). `is_last_consistent`: where segments are lost, be content with the newest state before `to`.
+    `is_held`: the caller holds the directory (`target.occupied`). `is_last_consistent`: where
+    segments are lost, be content with the newest state before `to`.
     Raises `NothingToRestore`, `KeyMismatch` (before anything but HEAD is fetched),
     `TargetNotEmpty`, `TargetBusy`, `IntegrityError`, `RemoteError`.
     """
