@@ -1,29 +1,35 @@
 """When the next segment is due, and how long to wait after one that failed.
 
 Owns the timing of shipping and nothing else: a segment 100 ms after the last change and at most a
-second after the first; at once for what must not be lost; a heartbeat when nothing happens, so that
-a hub whose prefix was taken finds out; growing pauses while the bucket does not answer.
+second after the first; at once for what must not be lost, and for 1,000 changed objects or 1 MiB of
+their values; a heartbeat when nothing happens, so that a hub whose prefix was taken finds out;
+growing pauses while the bucket does not answer.
 """
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hub.clock import Clock
+from hub.store import Key
 
 
 @dataclass(frozen=True, slots=True)
 class PacePolicy:
-    """The numbers, in seconds."""
+    """The numbers: times, and how much may wait for a segment."""
 
     debounce_s: float = 0.1
     max_wait_s: float = 1.0
     heartbeat_s: float = 30.0
     first_retry_s: float = 0.5
     last_retry_s: float = 30.0
+    max_objects: int = 1000
+    max_bytes: int = 1 << 20
+    """Of the values, as JSON."""
 
 
 class Pace:
-    """Says when to ship; `changed` and `hurry` belong to the event loop's thread."""
+    """Says when to ship; all of it belongs to the event loop's thread."""
 
     def __init__(self, clock: Clock, policy: PacePolicy | None = None) -> None:
         self._clock = clock
@@ -31,6 +37,8 @@ class Pace:
         self._dirty, self._urgent = asyncio.Event(), asyncio.Event()
         self._first_s = self._last_s = 0.0
         self._retry_s = self._policy.first_retry_s
+        self._sizes: dict[Key, int] = {}
+        self._bytes = 0
 
     def changed(self) -> None:
         """Note a change that is to be shipped."""
@@ -38,6 +46,18 @@ class Pace:
         if not self._dirty.is_set():
             self._first_s = self._last_s
             self._dirty.set()
+
+    def gathered(self, sizes: Iterable[tuple[Key, int]]) -> None:
+        """Note changed objects with the bytes of their values; many of them are due at once."""
+        self.changed()
+        if self._urgent.is_set():
+            return
+        for key, size in sizes:
+            self._bytes += size - self._sizes.get(key, 0)
+            self._sizes[key] = size
+        is_many = len(self._sizes) >= self._policy.max_objects
+        if is_many or self._bytes >= self._policy.max_bytes:
+            self._urgent.set()
 
     def hurry(self) -> None:
         """Note a change that is to be shipped at once."""
@@ -48,6 +68,8 @@ class Pace:
         """Forget the changes noted so far: they are being shipped."""
         self._dirty.clear()
         self._urgent.clear()
+        self._sizes.clear()
+        self._bytes = 0
 
     async def wait(self) -> None:
         """Return when a segment is due, or the heartbeat."""

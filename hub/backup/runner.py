@@ -1,8 +1,8 @@
 """Shipping beside serving: every durable change reaches the bucket.
 
 Owns the start on a prefix, the rounds of shipping and the end. When a round is due is `pace`'s,
-how a segment is cut and committed `snapshot`'s. All of it runs in one worker thread; requests never
-wait for the bucket.
+how a segment is cut and committed `snapshot`'s. All of it runs in one worker thread; no request
+waits for the bucket that has not asked for it (`durable`).
 
 A bucket that cannot be reached or refuses, and a local disk that is full, are counted and tried
 again, and never stop serving. A prefix that another hub has taken (`Fenced`), whose HEAD is gone or
@@ -19,19 +19,19 @@ from typing import ParamSpec, TypeVar
 import structlog
 from prometheus_client import CollectorRegistry
 
+from hub.backup.durable import DurableWaiters
 from hub.backup.metrics import BackupMetrics
 from hub.backup.pace import Pace, PacePolicy
+from hub.backup.protected import Protected
 from hub.clock import Clock
 from hub.config import Config
 from hub.registry.catalog import Catalog
 from hub.store import (
     Change,
     HubKey,
-    Op,
     Revision,
     Store,
     create_hub_key,
-    decode_key,
     has_store,
     load_hub_key,
 )
@@ -76,7 +76,8 @@ class Backup:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="ship")
         self._wants_full = self._is_writer = False
         self._end: SnapshotError | None = None
-        self._kinds: Catalog | None = None
+        self._is_protected: Protected | None = None
+        self._waiters = DurableWaiters()
         self.start_kind = "local"
 
     # ---------------------------------------------------------------- starting
@@ -114,20 +115,35 @@ class Backup:
         """Watch the store for what is to be shipped."""
         if self._chain is None:
             return
-        self._kinds = catalog
+        self._is_protected = Protected(catalog, self._store)
         self._store.subscribe(self._changed)
-
-    def _changed(self, changes: list[Change]) -> None:
-        if any(self._is_protected(change) for change in changes):
-            self._pace.hurry()
-        elif self._unshipped():
+        if self._unshipped():  # what the start itself has changed since
             self._pace.changed()
 
-    def _is_protected(self, change: Change) -> bool:
-        if change.op is not Op.CREATE or self._kinds is None:
-            return False
-        kind = self._kinds.by_id(decode_key(change.key)[0])
-        return kind is None or kind.is_protected
+    def _changed(self, changes: list[Change]) -> None:
+        """Note what is not in the bucket yet; renewals and Events never will be."""
+        shipped = self.shipped_revision()
+        due = [each for each in changes if each.is_logged and each.revision > shipped]
+        if not due:
+            return
+        if self._is_protected is not None and any(map(self._is_protected, due)):
+            self._pace.hurry()
+        else:
+            self._pace.gathered((each.key, len(each.value)) for each in due)
+
+    async def durable(self, revision: Revision) -> None:
+        """Return once HEAD in the bucket names a segment that holds `revision`; hurries it.
+
+        Waits as long as the bucket does not answer: bound it.
+
+        :raises SnapshotError: shipping has ended, for good or because the hub stops
+        """
+        if self._end is not None:
+            raise self._end
+        if self._require_chain().head.rev >= revision:
+            return
+        self._pace.hurry()
+        await self._waiters.add(revision)
 
     def _unshipped(self) -> int:
         """Return how far the bucket is behind the last durable revision."""
@@ -155,6 +171,12 @@ class Backup:
         """
         if self._chain is None:
             await asyncio.Event().wait()
+        try:
+            await self._ship_forever()
+        finally:
+            self._waiters.close()
+
+    async def _ship_forever(self) -> None:
         while True:
             await self._pace.wait()
             try:
@@ -166,6 +188,7 @@ class Backup:
                 await asyncio.sleep(pause_s)
             except SnapshotError as error:
                 _log.error("backup_stopped", problem=str(error), hint=error.hint)
+                self._waiters.failed(error)
                 raise
             else:
                 self._pace.succeeded()
@@ -175,6 +198,9 @@ class Backup:
         self._pace.begin()
         shipped = await self._in_worker(self._ship)
         self._wants_full = False
+        self._waiters.shipped(self.shipped_revision())
+        if not self._unshipped():  # changes that came while it was cut are in it
+            self._pace.begin()
         if shipped is None:
             self._metrics.confirmed()
             return

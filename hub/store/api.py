@@ -12,7 +12,7 @@ Invariants every implementation keeps:
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NewType, TypeAlias
 
 Revision = NewType("Revision", int)
@@ -95,6 +95,7 @@ class Change:
     `value` is the JSON document at `revision` (for DELETE: the last state, carrying the deletion's
     revision). `previous_index` is the index block before the change, None for CREATE; `previous`
     gives the JSON document before it on demand (selector exits need it), None for CREATE.
+    `is_logged`: it is in the log and in snapshots; renewals and volatile objects are in neither.
     """
 
     op: Op
@@ -104,6 +105,7 @@ class Change:
     index: Index
     previous_index: Index | None
     previous: Callable[[], bytes] | None
+    is_logged: bool = field(default=True, compare=False)  # nothing that watchers are shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,14 @@ class Ledger:
             previous_index = header_of(before).index
             previous = partial(self._shared.codecs.decode, write.key, before)
         return Change(
-            write.op, write.key, revision, document, write.index, previous_index, previous
+            write.op,
+            write.key,
+            revision,
+            document,
+            write.index,
+            previous_index,
+            previous,
+            is_logged=not write.volatile,
         )
 
     def _apply(self, step: _Step) -> None:

@@ -185,7 +185,16 @@ def _volatile(shared: Shared, txn: Txn, prefix: bytes, window: range) -> Iterato
         entry = stored(in_file, raw)
         if entry.key.startswith(prefix):
             value = shared.codecs.decode(entry.key, raw)
-            yield Change(Op.CREATE, entry.key, entry.revision, value, entry.index, None, None)
+            yield Change(
+                Op.CREATE,
+                entry.key,
+                entry.revision,
+                value,
+                entry.index,
+                None,
+                None,
+                is_logged=False,
+            )
 
 
 def _renewed(shared: Shared, txn: Txn, prefix: bytes, window: range) -> Iterator[Change]:
@@ -198,4 +207,13 @@ def _renewed(shared: Shared, txn: Txn, prefix: bytes, window: range) -> Iterator
             value = shared.codecs.decode(key, entry.raw)
             before = partial(shared.codecs.decode, key, base)
             index = header_of(base).index
-            yield Change(Op.UPDATE, key, entry.revision, value, entry.index, index, before)
+            yield Change(
+                Op.UPDATE,
+                key,
+                entry.revision,
+                value,
+                entry.index,
+                index,
+                before,
+                is_logged=False,
+            )
