@@ -25,8 +25,12 @@ from hub.auth.kubeconfig import Access, Credential, render_cluster_info, render_
 from hub.auth.rbac import Authorizer
 from hub.auth.tokens import ServiceAccountTokens
 from hub.backup.history import History
+from hub.backup.kinds import OWN, OWN_SCHEMAS
+from hub.backup.objects import HubObjects
 from hub.backup.pace import PacePolicy
+from hub.backup.report import Report
 from hub.backup.runner import Backup, open_backup
+from hub.backup.status import Identity
 from hub.clock import Clock
 from hub.config import Config
 from hub.controllers.aggregation import RoleAggregator
@@ -49,6 +53,7 @@ from hub.fleet.leases import LeaseJudge
 from hub.fleet.namespaces import ManagedNamespaces
 from hub.fleet.registration import Registration
 from hub.fleet.requestpace import install_pace
+from hub.fleet.returns import Returns
 from hub.fleet.schema.table import SCHEMAS
 from hub.fleet.sets import Sets
 from hub.fleet.sightings import Sightings
@@ -56,6 +61,7 @@ from hub.http.app import Api, Services
 from hub.http.auditing import Auditor, open_auditor
 from hub.http.health import Health
 from hub.http.metrics import ConnectionMetrics
+from hub.http.releasing import Handover
 from hub.http.tls import replace_leaf, server_context
 from hub.http.transport import Server, bind, serve
 from hub.http.watching import Watching
@@ -189,7 +195,7 @@ class _Hub:
         self._config, self._clock, self._backup = config, clock, backup
         self._identity = identity
         self._definition = definition_kind(OWN_DEFINITIONS)
-        self._catalog = Catalog((*BUILTIN, self._definition, *FLEET))
+        self._catalog = Catalog((*BUILTIN, self._definition, *FLEET, *OWN))
         # before definitions add theirs
         self._own_groups = frozenset(self._catalog.group_versions())
         self.engine = Engine(store, self._catalog, clock, sealed=config.seal)
@@ -206,7 +212,23 @@ class _Hub:
         self._definitions = Definitions(
             self.engine, self._catalog, self._definition, own=OWN_DEFINITIONS, hold_s=self._hold_s
         )
+        self._returns = Returns(self.engine, clock)
+        self._objects = self._hub_objects(store)
         self.beside = _Beside(self._tasks(store))
+
+    def _hub_objects(self, store: Store) -> HubObjects:
+        """Return the keeper of what the hub says of itself."""
+        identity, clock = self._identity, self._clock
+        hold_ends_s = clock.monotonic_s() + self._hold_s
+        report = Report(
+            backup=self._backup,
+            store=store,
+            returns=self._returns,
+            identity=Identity(identity.hub_id, VERSION, self._access().server),
+            started=clock.now(),
+            held_s=lambda: hold_ends_s - clock.monotonic_s() if self._hold_s else 0.0,
+        )
+        return HubObjects(self.engine, report.status, report.points)
 
     def _tasks(self, store: Store) -> tuple[Task, ...]:
         config, clock, engine, hold_s = self._config, self._clock, self.engine, self._hold_s
@@ -234,6 +256,7 @@ class _Hub:
             ("events", EventExpiry(engine, EVENT, clock).run),
             ("leaf", LeafKeeper(store, self._identity, clock, names=names, use=self._use).run),
             ("backup", self._backup.run),
+            ("hub-objects", self._objects.run),
             ("history", History(store, self._backup, clock).run),
             ("alarms", self._tick),
         )
@@ -250,6 +273,8 @@ class _Hub:
         await ensure_definitions(self.engine, self._definition)
         await self._definitions.settle()
         await self._judge.refresh_all()
+        self._returns.begin()
+        await self._objects.refresh()
         identity = self._identity
         self._tls = server_context(
             identity.leaf.cert_pem.encode(),
@@ -302,12 +327,19 @@ class _Hub:
             version=_version(),
             schema_of=self._schema_of,
             url=self._access().server,
+            handover=Handover(self._not_releasable, stop.set),
             refusal=lambda _info: stopping() or self._backup.refusal() or _broken(engine.store),
         )
+
+    def _not_releasable(self) -> str:
+        if self._config.object_store:
+            return ""
+        return "it has no object store, so there is nothing to release; to stop it, send SIGTERM"
 
     def _schema_of(self, served: Served) -> Obj | None:
         """Return the schema of a kind that is not built in."""
         found = SCHEMAS.get((served.view.group, served.view.version, served.kind.kind))
+        found = found or OWN_SCHEMAS.get(served.kind.id)
         return self._definitions.schema_of(served) if found is None else found
 
     def _access(self) -> Access:

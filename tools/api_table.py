@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from hub.backup.kinds import OWN
 from hub.fleet.definitions import OWN_DEFINITIONS
 from hub.fleet.kinds import FLEET
 from hub.registry.builtin import BUILTIN
@@ -27,7 +28,7 @@ theirs. What differs from kube-apiserver, and why: [api.md](api.md), and exchang
 built-in kinds take JSON, YAML and protobuf, and strategic merge patches beside JSON and merge
 patches; custom ones JSON and YAML, JSON and merge patches. *Kept*: durable (in the log, the state
 hash and the snapshots), sealed (durable, and encrypted at rest), an hour (outside log and
-snapshots), or not at all.
+snapshots), by the hub (it writes them itself; outside log and snapshots), or not at all.
 """
 _COLUMNS = (
     "Resource",
@@ -45,7 +46,7 @@ _COLUMNS = (
 
 def kinds() -> tuple[Kind, ...]:
     """Return the kinds that every hub serves, in the order of their groups."""
-    everything = (*BUILTIN, definition_kind(OWN_DEFINITIONS), *FLEET)
+    everything = (*BUILTIN, definition_kind(OWN_DEFINITIONS), *FLEET, *OWN)
     return tuple(sorted(everything, key=lambda kind: (kind.storage.group, kind.plural)))
 
 
@@ -87,7 +88,7 @@ def _kept(kind: Kind) -> str:
     if kind.is_virtual:
         return "not at all"
     if kind.is_volatile:
-        return "an hour"
+        return "by the hub" if kind.keeper else "an hour"
     return "sealed" if kind.is_sealed else "durable"
 
 

@@ -148,6 +148,7 @@ def _namespace_roles() -> list[Obj]:
         _rule("coordination.k8s.io", ["leases"], _READ),
         _rule("events.k8s.io", ["events"], _READ),
         _rule(addons, ["managedclusteraddons", "managedclusteraddons/status"], _READ),
+        _rule("hublet.io", ["hubs", "hubsnapshots"], _READ),
     ]
     edit = [
         _rule("", ["configmaps", "events", "secrets", "serviceaccounts"], _WRITE),

@@ -1,60 +1,55 @@
 """Shipping beside serving: every durable change reaches the bucket.
 
 Owns the start on a prefix, the rounds of shipping and the end. When a round is due is `pace`'s,
-how a segment is cut and committed `snapshot`'s. All of it runs in one worker thread; no request
-waits for the bucket that has not asked for it (`durable`).
+how a segment is cut and committed `snapshot`'s, what keeps the chain short and proven `tend`'s. All
+commits run in one worker thread; no request waits for the bucket that has not asked for it
+(`durable`).
 
 A bucket that cannot be reached or refuses, and a local disk that is full, are counted and tried
-again, and never stop serving. A prefix that another hub has taken (`Fenced`), whose HEAD is gone or
-that contradicts what this hub wrote stops it.
+again, and never stop serving (unless strict fencing says so). A prefix that another hub has taken
+(`Fenced`), whose HEAD is gone or that contradicts what this hub wrote stops it.
 """
 
 import asyncio
-import functools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import ParamSpec, TypeVar
+from dataclasses import replace
+from typing import TypeVar
 
 import structlog
 from prometheus_client import CollectorRegistry
 
 from hub.backup.durable import DurableWaiters
+from hub.backup.lane import Lane
 from hub.backup.metrics import BackupMetrics
 from hub.backup.pace import Pace, PacePolicy
+from hub.backup.parts import Parts
 from hub.backup.protected import Protected
+from hub.backup.tend import REPEATED, Tender, TendPolicy
 from hub.clock import Clock
 from hub.config import Config
 from hub.registry.catalog import Catalog
-from hub.store import (
-    Change,
-    HubKey,
-    Revision,
-    Store,
-    create_hub_key,
-    has_store,
-    load_hub_key,
-)
-from snapshot.arbiter import Continue, Create, Refuse, TakeClaim
+from hub.store import Change, Revision, Store
+from snapshot.arbiter import Adopt, Allowed, Continue, Create, TakeClaim
 from snapshot.chain import Chain
-from snapshot.errors import ChainMoved, RemoteError, SnapshotError, StartRefused
+from snapshot.errors import Fenced, SnapshotError
 from snapshot.head import Head
-from snapshot.local import LocalState, load_claim, load_state, save_state
-from snapshot.remote import Remote, open_remote
-from snapshot.ship import Shipped, ship, ship_full
-from snapshot.start import arbitrate, begin, remember
+from snapshot.local import Claim, LocalState, load_claim, load_state, save_state
+from snapshot.ship import Shipped, ship
+from snapshot.start import begin, remember, remember_fenced
 
 _log = structlog.get_logger("hub.backup")
 _T = TypeVar("_T")
-_P = ParamSpec("_P")
 
 RESERVE = 100_000_000
 """Revisions reserved ahead in HEAD: 3,000 clusters use them up in three weeks without a bucket."""
 _UNDER_WAY = 10_000
 """More writes than can still be on their way to the committer when the hub stops."""
-REPEATED = (RemoteError, ChainMoved, OSError)
-"""What the next attempt may not meet again; anything else ends the hub."""
-START_KINDS = {Create: "empty", Continue: "continue", TakeClaim: "restored"}
+START_KINDS = {
+    Create: "empty",
+    Continue: "continue",
+    TakeClaim: "restored",
+    Adopt: "adopted",
+}
 
 
 class Backup:
@@ -68,16 +63,27 @@ class Backup:
         *,
         chain: Chain | None,
         metrics: CollectorRegistry,
+        allowed: Allowed = Allowed(),  # noqa: B008  frozen
         pace: PacePolicy | None = None,
+        tend: TendPolicy | None = None,
     ) -> None:
-        self._store, self._chain, self._dir = store, chain, config.data_dir
+        self._config, self._clock, self._store = config, clock, store
+        self._chain, self._dir, self._allowed = chain, config.data_dir, allowed
         self._pace = Pace(clock, pace)
-        self._metrics = BackupMetrics(metrics, self._unshipped, is_on=chain is not None)
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="ship")
-        self._wants_full = self._is_writer = False
+        self._metrics = BackupMetrics(metrics, self.parts, store)
+        self._lane = Lane("ship")
+        self._tender: Tender | None = None
+        if chain is not None:
+            self._tender = Tender(store, chain, clock, config, commit=self._commit, policy=tend)
+            self._metrics.follow(self._tender)
+        self._is_writer = False
         self._end: SnapshotError | None = None
         self._is_protected: Protected | None = None
         self._waiters = DurableWaiters()
+        self._trouble = ""
+        self._behind_from_s: float | None = None
+        self._silent_from_s: float | None = None
+        self._claim: Claim | None = None
         self.start_kind = "local"
 
     # ---------------------------------------------------------------- starting
@@ -87,28 +93,33 @@ class Backup:
 
         :raises SnapshotError: the arbiter refuses, or the bucket does not answer
         """
-        if self._chain is None:
+        if self._chain is None or self._tender is None:
             return
         if load_state(self._dir) is None:
             save_state(self._dir, LocalState(dir_id=self._store.dir_id, hub_id=hub_id))
-        begun = await self._in_worker(
+        claim = load_claim(self._dir)
+        begun = await self._lane.run(
             begin,
             self._chain,
             self._dir,
             dir_id=self._store.dir_id,
             position=self._store.position,
             reserve=RESERVE,
+            allowed=self._allowed,
+            place=self._config.place,
         )
         self.start_kind = START_KINDS.get(type(begun.decision), "continue")
+        is_other = isinstance(begun.decision, TakeClaim | Adopt)
         if not isinstance(begun.decision, Create):
-            is_restored = isinstance(begun.decision, TakeClaim)
-            self._store.raise_floor(Revision(begun.floor), is_compacted=is_restored)
+            self._store.raise_floor(Revision(begun.floor), is_compacted=is_other)
         self._is_writer = True
-        self._wants_full = isinstance(begun.decision, TakeClaim) or begun.head.full is None
-        if self._wants_full:
+        self._claim = claim if isinstance(begun.decision, TakeClaim) else None
+        if begun.head.full is None:
             self._pace.hurry()
         elif self._unshipped():  # a crash came before they were shipped
             self._pace.changed()
+        if is_other:
+            self._tender.ask_full()
         _log.info("epoch_taken", epoch=begun.head.epoch, start=self.start_kind, floor=begun.floor)
 
     def follow(self, catalog: Catalog) -> None:
@@ -126,6 +137,8 @@ class Backup:
         due = [each for each in changes if each.is_logged and each.revision > shipped]
         if not due:
             return
+        if self._behind_from_s is None:
+            self._behind_from_s = self._clock.monotonic_s()
         if self._is_protected is not None and any(map(self._is_protected, due)):
             self._pace.hurry()
         else:
@@ -157,9 +170,41 @@ class Backup:
             return self._store.position.revision
         return Revision(self._chain.head.rev if self._is_writer else 0)
 
+    def parts(self) -> Parts:
+        """Return what shipping knows of itself now."""
+        behind, since_s = self._unshipped(), self._behind_from_s
+        is_behind = behind and since_s is not None
+        parts = Parts(
+            start_kind=self.start_kind,
+            has_store=self._chain is not None,
+            head=self._chain.head if self._chain is not None and self._is_writer else None,
+            behind=behind,
+            behind_s=self._clock.monotonic_s() - (since_s or 0.0) if is_behind else 0.0,
+            trouble=self._trouble,
+            end=str(self._end or ""),
+            claim=self._claim,
+            last_full=None,
+        )
+        if self._tender is None:
+            return parts
+        return replace(parts, last_full=self._tender.last_full, tended=self._tender.tended)
+
     def refusal(self) -> str:
         """Return why the hub must not answer, "" when it may."""
         return f"this hub must not write any more: {self._end}" if self._end else ""
+
+    def write_refusal(self) -> str:
+        """Return why the hub must not write for now, "" when it may.
+
+        With strict fencing a hub that cannot ask the bucket whether the prefix is still its own
+        stops writing after a while; without, it goes on.
+        """
+        if not self._config.strict_fencing_s or self._silent_from_s is None:
+            return ""
+        silent_s = self._clock.monotonic_s() - self._silent_from_s
+        if silent_s < self._config.strict_fencing_s:
+            return ""
+        return f"the object store has not answered for {silent_s:.0f} s (strict fencing)"
 
     # ---------------------------------------------------------------- running
 
@@ -169,10 +214,16 @@ class Backup:
         :raises SnapshotError: another hub has the prefix (`Fenced`), HEAD is gone, or what lies
             under the prefix is not what this hub wrote
         """
-        if self._chain is None:
+        if self._chain is None or self._tender is None:
             await asyncio.Event().wait()
+            return
         try:
-            await self._ship_forever()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._ship_forever(), name="ship")
+                group.create_task(self._tender.run(), name="tend")
+        except* SnapshotError as errors:
+            self._waiters.failed(self._end or _first(errors))
+            raise _first(errors) from errors
         finally:
             self._waiters.close()
 
@@ -182,66 +233,68 @@ class Backup:
             try:
                 await self._ship_what_is_due()
             except REPEATED as error:
-                self._metrics.failed()
+                self._metrics.failed("ship", error)
+                self._trouble = str(error)
+                if self._silent_from_s is None:
+                    self._silent_from_s = self._clock.monotonic_s()
                 pause_s = self._pace.failed()
                 _log.warning("backup_failed", problem=str(error), retry_in_s=pause_s)
                 await asyncio.sleep(pause_s)
-            except SnapshotError as error:
-                _log.error("backup_stopped", problem=str(error), hint=error.hint)
-                self._waiters.failed(error)
-                raise
             else:
+                self._trouble, self._silent_from_s = "", None
                 self._pace.succeeded()
 
     async def _ship_what_is_due(self) -> None:
         """Cut and commit what is due; without a change, make sure that the prefix is still ours."""
         self._pace.begin()
-        shipped = await self._in_worker(self._ship)
-        self._wants_full = False
+        began_s = self._clock.monotonic_s()
+        shipped = await self._commit(self._ship_round)
+        self._behind_from_s = began_s if self._unshipped() else None
         self._waiters.shipped(self.shipped_revision())
         if not self._unshipped():  # changes that came while it was cut are in it
             self._pace.begin()
+        self._metrics.confirmed()
         if shipped is None:
-            self._metrics.confirmed()
             return
         self._metrics.shipped(shipped)
+        if self._tender is not None:
+            self._tender.shipped(shipped)
         _log.debug("segment_shipped", name=shipped.name, size=shipped.size, because=shipped.because)
 
-    def _ship(self) -> Shipped | None:
-        """Do one round in the worker thread; what ends the hub once ends every later round too."""
+    async def _commit(self, function: Callable[[], _T], /) -> _T:
+        """Run what writes HEAD, in the worker thread; what ends the hub once ends every later one.
+
+        :raises SnapshotError: what ended it
+        """
+        return await self._lane.run(self._guarded, function)
+
+    def _guarded(self, function: Callable[[], _T]) -> _T:
         if self._end is not None:
             raise self._end
         try:
-            return self._ship_round()
+            return function()
         except REPEATED:
             raise
         except SnapshotError as error:
             self._end = error  # from here on nothing is answered
+            _log.error("backup_stopped", problem=str(error), hint=error.hint)
+            if isinstance(error, Fenced):
+                remember_fenced(self._dir, error.by)
             raise
 
     def _ship_round(self) -> Shipped | None:
         chain, store = self._require_chain(), self._store
-        send = ship_full if self._wants_full else ship
-        shipped = send(store, chain, self._dir / "spool", reserve=RESERVE)
+        shipped = ship(store, chain, self._dir / "spool", reserve=RESERVE)
         if shipped is None:
             # renewals take revisions too: keep the reservation ahead of them
             chain.confirm(reserved_rev=store.revision + RESERVE)
-        remember(self._dir, chain.head, dir_id=store.dir_id)
+        remember(self._dir, chain.head, dir_id=store.dir_id, place=self._config.place)
         return shipped
 
     def _require_chain(self) -> Chain:
         if self._chain is None:
             raise ValueError("there is no object store")
         return self._chain
-
-    async def _in_worker(
-        self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs
-    ) -> _T:
-        """Run what blocks on disk and network, one at a time, beside the loop."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            self._worker, functools.partial(function, *args, **kwargs)
-        )
 
     # ---------------------------------------------------------------- stopping
 
@@ -254,87 +307,22 @@ class Backup:
         :raises SnapshotError: as `run`
         """
         try:
+            if self._tender is not None:
+                self._tender.close()
             if self._chain is not None and self._is_writer and self._end is None:
                 await self._ship_what_is_due()
                 last = self._store.revision + _UNDER_WAY
-                head: Head = await self._in_worker(self._chain.release, last_rev=last)
+                head: Head = await self._lane.run(self._chain.release, last_rev=last)
                 _log.info("prefix_released", epoch=head.epoch, rev=head.rev)
         except REPEATED as error:
             _log.warning("final_segment_failed", problem=str(error), unshipped=self._unshipped())
         finally:
-            self._worker.shutdown(wait=True)
+            self._lane.close()
             if self._chain is not None:
                 self._chain.remote.close()
 
 
-async def open_backup(
-    config: Config, clock: Clock, *, metrics: CollectorRegistry, pace: PacePolicy | None = None
-) -> tuple[Store, Backup]:
-    """Open the store of the data directory, unless the prefix says that it must not be.
-
-    The caller holds the directory (`snapshot.target.occupied`) until the store is closed.
-    Raises `StoreError` when the directory cannot be opened; `SnapshotError` when it is empty and
-    the prefix holds a hub, or the bucket cannot be read.
-    """
-    is_new = not has_store(config.store_dir())
-    if not config.object_store and not config.detach:
-        _refuse_without_store(config.data_dir)
-    remote = open_remote(config.object_store) if config.object_store else None
-    if remote is not None and is_new and not config.hub_key_path().exists():
-        await asyncio.to_thread(_refuse_without_key, remote, config)
-    hub_key = _hub_key(config, clock, can_create=is_new)
-    chain = None
-    if remote is not None:
-        chain = Chain(remote, hub_key, clock=clock)
-        if is_new:
-            await asyncio.to_thread(_refuse_foreign, chain, config.data_dir)
-    store = Store.open(config.store_dir(), hub_key=hub_key, clock=clock)
-    return store, Backup(config, clock, store, chain=chain, metrics=metrics, pace=pace)
-
-
-def _hub_key(config: Config, clock: Clock, *, can_create: bool) -> HubKey:
-    path = config.hub_key_path()
-    if path.exists() or not can_create:
-        return load_hub_key(path, outside=config.data_dir)
-    return _new_hub_key(path, config.data_dir, clock)
-
-
-def _new_hub_key(path: Path, directory: Path, clock: Clock) -> HubKey:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return create_hub_key(path, token=clock.token, outside=directory)
-
-
-def _refuse_without_store(directory: Path) -> None:
-    """Refuse to run what has a prefix without looking at it: another hub may have it by now."""
-    state, claim = load_state(directory), load_claim(directory)
-    if claim is not None:
-        what = f"the data directory was restored from {claim.object_store}"
-    elif state is not None and state.epoch:
-        what = f"the data directory has shipped up to revision {state.rev}"
-    else:
-        return
-    raise StartRefused(
-        f"{what}, and no object store is given",
-        op="start",
-        hint="give the same --object-store; or, to run it apart from its prefix for good, --detach "
-        "(two hubs of one identity must never serve the same agents)",
-    )
-
-
-def _refuse_without_key(remote: Remote, config: Config) -> None:
-    """Refuse to make a new key for a prefix that was written under another, HEAD there or not."""
-    if next(iter(remote.list()), None) is None:
-        return
-    raise StartRefused(
-        f"the data directory is empty, there is no key file {config.hub_key_path()}, and the "
-        "prefix holds what a hub wrote",
-        op="start",
-        hint="give the hub its key with --key-file and run: hub-restore restore --object-store URL "
-        "--data-dir NEWDIR --key-file KEY; or give a new hub a prefix of its own",
-    )
-
-
-def _refuse_foreign(chain: Chain, directory: Path) -> None:
-    decision, _ = arbitrate(chain, directory, dir_id="", position=None)
-    if isinstance(decision, Refuse):
-        raise StartRefused(decision.reason, op="start", hint=decision.hint)
+def _first(errors: BaseExceptionGroup[SnapshotError]) -> SnapshotError:
+    """Return the first of a group's errors."""
+    first = errors.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first

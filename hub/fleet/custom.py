@@ -6,9 +6,10 @@ version.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from hub.fleet.schema import columns_of, schema_of
+from hub.fleet.schema import Column, columns_of, schema_of
 from hub.fleet.schema.node import Node
 from hub.meta import Obj
 from hub.meta.errors import Cause
@@ -21,6 +22,7 @@ from hub.registry.printing import Printer, age_printer, name_printer, path_print
 from hub.registry.shape import MapOf, Shape
 from hub.registry.strategy import Strategy
 
+_AGE_PATH = ".metadata.creationTimestamp"
 _ENVELOPE = ("apiVersion", "kind", "metadata")
 _SIMPLE: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
 
@@ -65,15 +67,24 @@ def view_of(
     to_storage: Callable[[Obj], Obj] = same,
     from_storage: Callable[[Obj], Obj] = same,
 ) -> View:
-    """Return a version of a kind as its schema and columns have it."""
+    """Return a version of one of OCM's kinds as its schema and columns have it."""
+    return replace(
+        view_from(
+            group, version, schema_of(group, version, kind), columns_of(group, version, kind)
+        ),
+        to_storage=to_storage,
+        from_storage=from_storage,
+    )
+
+
+def view_from(group: str, version: str, schema: Node, columns: Sequence[Column]) -> View:
+    """Return a version of a kind as a schema and columns have it."""
     return View(
         group,
         version,
-        printers=_printers(group, version, kind),
-        shape=shape_of(schema_of(group, version, kind)),
-        prune=_pruner(schema_of(group, version, kind)),
-        to_storage=to_storage,
-        from_storage=from_storage,
+        printers=_printers(columns),
+        shape=shape_of(schema),
+        prune=_pruner(schema),
     )
 
 
@@ -82,14 +93,13 @@ def _pruner(schema: Node) -> Callable[[Obj], tuple[Obj, list[str]]]:
     return lambda obj: prune(obj, parsed())
 
 
-def _printers(group: str, version: str, kind: str) -> tuple[Printer, ...]:
-    columns = columns_of(group, version, kind)
+def _printers(columns: Sequence[Column]) -> tuple[Printer, ...]:
     if not columns:
         return name_printer(), age_printer("date")
     printers = [
         age_printer("date")
-        if column.type_ == "date"
-        else path_printer(column.name, column.path, type_=column.type_)
+        if column.path == _AGE_PATH
+        else path_printer(column.name, column.path, type_=column.type_, priority=column.priority)
         for column in columns
     ]
     return name_printer(), *printers

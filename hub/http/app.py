@@ -29,6 +29,7 @@ from hub.http.health import Health
 from hub.http.info import RequestInfo, parse_request
 from hub.http.metrics import RequestMetrics
 from hub.http.openapi import OpenApi, SchemaOf
+from hub.http.releasing import Handover
 from hub.http.reply import Reply
 from hub.http.swagger import Swagger
 from hub.http.verbs import Verbs
@@ -80,6 +81,7 @@ class Services:
     version: Obj
     url: str
     schema_of: SchemaOf
+    handover: Handover
     refusal: Callable[[RequestInfo], str]
     """Why the hub will not take this request now ("" = it will): stopping, fenced, or not sure of
     its state.

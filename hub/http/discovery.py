@@ -17,6 +17,7 @@ from hub.registry.kind import SUBRESOURCE_VERBS, Kind, Served
 _VIRTUAL_SUBRESOURCES = {
     "token": ("TokenRequest", "authentication.k8s.io", "v1"),
     "scale": ("Scale", "autoscaling", "v1"),
+    "release": ("Status", "", "v1"),
 }
 _AGGREGATED = ("v2", "v2beta1")
 

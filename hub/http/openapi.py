@@ -31,6 +31,7 @@ SchemaOf: TypeAlias = Callable[[Served], Obj | None]
 _OWN_KINDS = {
     "token": ("authentication.k8s.io", "v1", "TokenRequest"),
     "scale": ("autoscaling", "v1", "Scale"),
+    "release": ("", "v1", "Status"),
 }
 
 

@@ -16,6 +16,7 @@ from hub.http.deleting import delete_one, delete_selected
 from hub.http.info import RequestInfo
 from hub.http.listing import answer_list, wait_for
 from hub.http.negotiate import JSON, Form, choose_form
+from hub.http.releasing import release
 from hub.http.render import Renderer
 from hub.http.reply import Reply
 from hub.http.reviews import Reviewer
@@ -178,7 +179,9 @@ class Verbs:
         verbs = SUBRESOURCE_VERBS[subresource] if subresource else served.kind.verbs
         run = self._run.get(info.verb)
         if run is None or info.verb not in verbs:
-            raise method_not_allowed(served.resource, info.verb)
+            raise method_not_allowed(
+                served.resource, info.verb, "" if subresource else served.kind.keeper
+            )
         if served.view.warning:
             reply.warn(served.view.warning)
         ask = Ask(served, info, request, user, reply, self._services.clock)
@@ -212,6 +215,9 @@ class Verbs:
         served, info = ask.served, ask.info
         if info.subresource == "token":
             create_token(self._engine, self._services.tokens, ask)
+            return
+        if info.subresource == "release":
+            release(self._engine, self._services.handover, ask)
             return
         if info.name:
             raise method_not_allowed(served.resource, "create")

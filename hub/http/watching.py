@@ -94,6 +94,8 @@ class Watching:
         kind = watcher.kind
         # without a revision (sendInitialEvents=false): from now on
         after = watcher.since = Revision(options.revision or engine.store.revision)
+        if after < (oldest := engine.forgotten.oldest(kind)):
+            raise expired(f"too old resource version: {after} ({oldest})")
         prefix = key_prefix(kind.id, watcher.namespace or None)
         if watcher.name and (watcher.namespace or not kind.is_namespaced):
             prefix = encode_key(kind.id, watcher.namespace, watcher.name)

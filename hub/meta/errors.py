@@ -130,9 +130,10 @@ def path_not_found() -> ApiError:
     return ApiError(code=404, reason="NotFound", message=message, resource=Resource("", ""))
 
 
-def method_not_allowed(resource: Resource, action: str) -> ApiError:
-    """405: the resource does not know this verb."""
-    message = f"{action} is not supported on resources of kind {str(resource)!r}".replace("'", '"')
+def method_not_allowed(resource: Resource, action: str, detail: str = "") -> ApiError:
+    """405: the resource does not know this verb; `detail`: why."""
+    message = f'{action} is not supported on resources of kind "{resource}"'
+    message = f"{message}: {detail}" if detail else message
     return ApiError(code=405, reason="MethodNotAllowed", message=message, resource=resource)
 
 

@@ -34,6 +34,7 @@ from hub.registry import checks, objects
 from hub.registry.call import NO_PRECONDITIONS, SYSTEM_CALL, Call, Deleted, Preconditions
 from hub.registry.catalog import Catalog
 from hub.registry.deletion import Policy, finalizers_for
+from hub.registry.forgotten import Forgotten
 from hub.registry.kind import Kind, Served
 from hub.registry.labelindex import LabelIndex
 from hub.registry.objects import meta_of
@@ -94,6 +95,7 @@ class Engine:
                 index = LabelIndex(kind, label, store)
                 self._label_indexes[kind.id, label] = index
                 self.watches.listen(kind, index.follow)
+        self.forgotten = Forgotten(catalog, self.watches, store.revision)
         store.subscribe(self.watches.show)
 
     def admit(self, kind: Kind, admission: Admission) -> None:

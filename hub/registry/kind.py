@@ -32,6 +32,7 @@ SUBRESOURCE_VERBS = {
     "finalize": ("update",),
     "token": ("create",),
     "scale": ("get", "patch", "update"),
+    "release": ("create",),
 }
 
 
@@ -89,11 +90,14 @@ class Kind:
     `is_custom`: behaves as a custom resource (protobuf and strategic merge patches are refused,
     types are checked as by a schema). `is_conditional`: an update must carry a resourceVersion,
     as that of every custom resource. `is_sealed`: encrypted at rest. `is_volatile`: outside
-    log, state hash and snapshots. `is_virtual`: answered without being stored (access reviews).
+    log, state hash and snapshots. `is_exact`: of a volatile kind, whose deletions no log
+    remembers: a watch from before one gets 410, so that its client lists again. `is_virtual`:
+    answered without being stored (access reviews).
     `returns_deleted`: a deletion is answered with the object instead of a Status.
     `is_protected`: its creation is shipped to the bucket at once. `indexed_labels`: objects are
     found by them without a scan. `list_name`: the kind of a list, when it is no plain one. `scale`:
-    what the subresource of that name shows.
+    what the subresource of that name shows. `keeper`: who writes a kind that clients only read, for
+    the message that tells them.
     """
 
     kind: str
@@ -111,12 +115,14 @@ class Kind:
     is_conditional: bool = False
     is_sealed: bool = False
     is_volatile: bool = False
+    is_exact: bool = False
     is_virtual: bool = False
     returns_deleted: bool = False
     is_protected: bool = False
     indexed_labels: tuple[str, ...] = ()
     list_name: str = ""
     scale: ScalePaths | None = None
+    keeper: str = ""
 
     @property
     def storage(self) -> View:

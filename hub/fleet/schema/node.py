@@ -138,6 +138,11 @@ def whole(
     return {"type": "integer", "description": about} | _given(extra)
 
 
+def real(about: str) -> Node:
+    """Return a number, whole or not."""
+    return {"type": "number", "description": about}
+
+
 def int_or_text(about: str = "", *, pattern: str, default: int | str | None = None) -> Node:
     """Return an integer, or a string of a pattern (a percentage, a quantity)."""
     either: Node = {

@@ -34,6 +34,7 @@ class Column:
     name: str
     path: str
     type_: str = "string"
+    priority: int = 0
 
 
 SCHEMAS: dict[tuple[str, str, str], Node] = {

@@ -1,0 +1,296 @@
+"""Tending the chain: what keeps it short, proven and small, beside shipping.
+
+Owns when: merges and fulls when they are due (`snapshot.policy`), a look at what lies in the bucket
+every quarter of an hour, a restore drill and the clean-up every hour, one probe of the bucket at
+the start. Cutting, reading back and drilling run in a thread of their own, so that deltas go on
+meanwhile; what writes HEAD is handed to the shipping thread (`commit`).
+
+What fails is told and tried again; none of it ends the hub but what a commit raises. A segment that
+turns out to be damaged asks for a full, so that the newest state can be restored again.
+"""
+
+import asyncio
+import contextlib
+import functools
+import shutil
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import structlog
+
+from hub.backup.lane import Lane
+from hub.backup.parts import Drilled, Listed, Tended
+from hub.clock import Clock
+from hub.config import Config
+from hub.store import Store, load_hub_key
+from snapshot.chain import Chain
+from snapshot.cleanup import Cleaned, look, propose, sweep, write_plan
+from snapshot.errors import ChainMoved, IntegrityError, RemoteError, SnapshotError
+from snapshot.head import SegmentRef, check_key
+from snapshot.listing import check_listing
+from snapshot.merging import write_merge
+from snapshot.policy import Due, Merge, Policy, full_due, merge_due
+from snapshot.remote.probe import probe
+from snapshot.retention import Retention
+from snapshot.ship import FullBegun, Shipped, begin_full, put_full, read_back
+from snapshot.start import RESERVE
+from snapshot.verify import verify
+
+_log = structlog.get_logger("hub.backup")
+_T = TypeVar("_T")
+REPEATED = (RemoteError, ChainMoved, OSError)
+
+
+class Commit(Protocol):
+    """Runs in the shipping thread what writes HEAD."""
+
+    def __call__(self, function: Callable[[], _T], /) -> Awaitable[_T]:
+        """Run it; raises what ends the hub."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TendPolicy:
+    """The numbers, in seconds, beside those of the chain and of retention."""
+
+    look_every_s: float = 5.0
+    list_every_s: float = 900.0
+    drill_every_s: float = 3600.0
+    clean_every_s: float = 3600.0
+    first_drill_s: float = 300.0
+    """After the start; the first full comes before."""
+    retry_s: float = 60.0
+    chain: Policy = Policy()
+    retention: Retention = Retention()
+
+
+class Tender:
+    """Tends one chain; `ask_full` and the properties belong to the event loop's thread."""
+
+    def __init__(
+        self,
+        store: Store,
+        chain: Chain,
+        clock: Clock,
+        config: Config,
+        *,
+        commit: Commit,
+        policy: TendPolicy | None = None,
+    ) -> None:
+        self._store, self._chain, self._clock, self._config = store, chain, clock, config
+        self._commit, self._policy = commit, policy or TendPolicy()
+        self._spool = config.data_dir / "spool"
+        self._lane = Lane("tend")
+        self._asked: Due | None = None
+        self._next_s: dict[str, float] = {}
+        self.last_full: Shipped | None = None
+        self.tended = Tended()
+        self.on_shipped: Callable[[Shipped], None] = lambda _: None
+        self.on_failed: Callable[[str, Exception], None] = lambda _op, _error: None
+        self.on_cleaned: Callable[[Cleaned], None] = lambda _: None
+
+    def ask_full(self) -> None:
+        """Let the next look bring a full."""
+        self._asked = Due.ASKED
+
+    def shipped(self, shipped: Shipped) -> None:
+        """Note what shipping committed by itself."""
+        if shipped.level == "full":
+            self.last_full = shipped
+
+    async def run(self) -> None:
+        """Look until cancelled; raises what a commit does when it ends the hub."""
+        now = self._clock.monotonic_s()
+        self._next_s = {
+            "list": now + self._policy.list_every_s,
+            "drill": now + self._policy.first_drill_s,
+            "clean": now + self._policy.first_drill_s,
+            "probe": now,
+        }
+        while True:
+            await self.look()
+            await asyncio.sleep(self._policy.look_every_s)
+
+    async def look(self) -> None:
+        """Do what is due; a failure of one thing is told and does not keep the others."""
+        if self._chain.head.full is None:
+            return
+        await self._try("merge", self._merge_if_due)
+        await self._try("full", self._full_if_due)
+        for name, what in (
+            ("probe", self._probe),
+            ("list", self._list),
+            ("drill", self._drill),
+            ("clean", self._clean),
+        ):
+            if self._next_s.get(name, 0.0) <= self._clock.monotonic_s():
+                await self._try(name, what)
+
+    async def _try(self, name: str, what: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await what()
+        except (*REPEATED, IntegrityError) as error:
+            self.on_failed(name, error)
+            _log.warning("tending_failed", what=name, problem=str(error))
+            self._next_s[name] = self._clock.monotonic_s() + self._policy.retry_s
+            if name in {"merge", "full"}:
+                self.tended = replace(self.tended, trouble=f"{name}: {error}")
+            if isinstance(error, IntegrityError):
+                self._asked = Due.ASKED
+        else:
+            if name in {"merge", "full"} and self.tended.trouble.startswith(f"{name}:"):
+                self.tended = replace(self.tended, trouble="")
+
+    def _is_waiting(self, name: str) -> bool:
+        """Whether the pause after a failure is not over."""
+        return self._next_s.get(name, 0.0) > self._clock.monotonic_s()
+
+    # ---------------------------------------------------------------- shortening
+
+    async def _merge_if_due(self) -> None:
+        if self._is_waiting("merge"):
+            return
+        while due := merge_due(self._chain.head, now_ms=self._now_ms(), policy=self._policy.chain):
+            ref = await self._lane.run(self._put_merge, due)
+            await self._commit(functools.partial(self._chain.commit_merge, ref))
+            _log.debug("merged", name=ref.name, parts=len(due.parts), size=ref.size)
+
+    def _put_merge(self, due: Merge) -> SegmentRef:
+        with _scratch(self._spool, "merge") as place:
+            segment = write_merge(
+                self._chain.remote,
+                self._chain.key,
+                due.parts,
+                place,
+                epoch=self._chain.head.epoch,
+                token=self._clock.token,
+            )
+            return self._chain.put_segment(segment, level=due.level)
+
+    async def _full_if_due(self) -> None:
+        head = self._chain.head
+        due = self._asked or full_due(head, now_ms=self._now_ms(), policy=self._policy.chain)
+        if due is None or self._is_waiting("full"):
+            return
+        begun = await self._commit(
+            lambda: begin_full(self._store, self._chain, self._spool, because=due, reserve=RESERVE)
+        )
+        if isinstance(begun, FullBegun):
+            await self._finish_full(begun)
+        elif begun is not None:
+            self._done(begun)
+        self._asked = None
+
+    async def _finish_full(self, begun: FullBegun) -> None:
+        """Read and put the full, name it in HEAD, and read it back."""
+        chain = self._chain
+        if begun.delta is not None:
+            self.on_shipped(begun.delta)
+        try:
+            put = await self._lane.run(put_full, begun, chain, self._spool)
+        finally:
+            begun.close()
+        await self._commit(lambda: chain.commit_full(put.ref))
+        self._done(put.shipped)
+        if await self._lane.run(read_back, chain, put.ref, self._spool):
+            await self._commit(lambda: chain.commit_verified(put.ref.name))
+
+    def _done(self, shipped: Shipped) -> None:
+        self.last_full = shipped
+        self.on_shipped(shipped)
+        _log.info("full_shipped", name=shipped.name, size=shipped.size, because=shipped.because)
+
+    # ---------------------------------------------------------------- proving
+
+    async def _probe(self) -> None:
+        found = await self._lane.run(probe, self._chain.remote, self._clock)
+        self._next_s["probe"] = float("inf")
+        self.tended = replace(
+            self.tended,
+            fencing_level=int(found.fencing_level),
+            missing=found.missing,
+            clock_offset_s=found.clock_offset_s,
+        )
+        if found.missing:
+            _log.warning("fencing_degraded", missing=found.missing)
+
+    async def _list(self) -> None:
+        """Compare what lies in the bucket with what is named."""
+        self._next_s["list"] = self._clock.monotonic_s() + self._policy.list_every_s
+        head = self._chain.head
+        found = await self._lane.run(check_listing, self._chain.remote, head, self._chain.key)
+        now = self._clock.now()
+        self.tended = replace(
+            self.tended, listed=Listed(now, found.segments, found.size, found.problem)
+        )
+        if found.problem:
+            _log.error("chain_damaged", problem=found.problem)
+            if found.is_head_hurt:
+                self._asked = Due.ASKED
+
+    async def _drill(self) -> None:
+        """Build the newest state from the bucket beside the store, and compare."""
+        self._next_s["drill"] = self._clock.monotonic_s() + self._policy.drill_every_s
+        drilled = await self._lane.run(self._drill_now)
+        self.tended = replace(self.tended, drill=drilled)
+        if drilled.problem:
+            _log.error("drill_failed", problem=drilled.problem)
+            self._asked = Due.ASKED
+            return
+        self.tended = replace(self.tended, key_proven=drilled.at)
+        _log.info("drill_passed", rev=drilled.revision, seconds=round(drilled.seconds, 2))
+
+    def _drill_now(self) -> Drilled:
+        """Restore with the key as it lies in its file, so that the file is proven too."""
+        began_s, head = self._clock.monotonic_s(), self._chain.head
+        revision, problem = head.rev, ""
+        try:
+            key = load_hub_key(self._config.hub_key_path(), outside=self._config.data_dir)
+            check_key(head, key)
+            with _scratch(self._spool, "drill") as place:
+                found = verify(self._chain.remote, key, clock=self._clock, scratch=place, deep=True)
+            revision = found.revision
+            if found.damaged:
+                problem = f"segments are damaged: {', '.join(found.damaged)}"
+        except REPEATED:
+            raise
+        except SnapshotError as error:
+            problem = str(error)
+        seconds = self._clock.monotonic_s() - began_s
+        return Drilled(self._clock.now(), revision, seconds, problem)
+
+    async def _clean(self) -> None:
+        """Plan what retention lets go, and delete what was planned long enough ago."""
+        self._next_s["clean"] = self._clock.monotonic_s() + self._policy.clean_every_s
+        chain, retention = self._chain, self._policy.retention
+        found = await self._lane.run(look, chain.remote, chain.head, chain.key)
+        verdict = await self._lane.run(propose, chain.remote, found, retention)
+        if not verdict.is_empty:
+            await self._lane.run(write_plan, chain.remote, found, verdict)
+            await self._commit(lambda: chain.commit_horizon(verdict.horizon, verdict.kept))
+            found = await self._lane.run(look, chain.remote, chain.head, chain.key)
+        cleaned = await self._lane.run(sweep, chain.remote, found, retention)
+        self.on_cleaned(cleaned)
+        if cleaned.deleted or cleaned.failed:
+            _log.info("cleaned_up", deleted=cleaned.deleted, failed=cleaned.failed)
+
+    def _now_ms(self) -> int:
+        return int(self._clock.now().timestamp() * 1000)
+
+    def close(self) -> None:
+        """Wait for what the thread is doing."""
+        self._lane.close()
+
+
+@contextlib.contextmanager
+def _scratch(spool: Path, name: str) -> Iterator[Path]:
+    """Give an empty directory, gone afterwards; sweeps what a crash left of its name."""
+    place = spool / name
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(mode=0o700, parents=True)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
