@@ -460,6 +460,39 @@ async def test_a_claim_from_before_the_hub_went_on_is_refused(
     refuse(tmp_path / "restored", stopped, key_of(tmp_path), code=8, says=says)
 
 
+async def test_a_restore_replaces_the_store_of_a_hub_that_has_stopped_and_of_no_other(
+    tmp_path: Path, stopped: Bucket
+) -> None:
+    data, key = tmp_path / "data", str(key_of(tmp_path))
+    flags = ["--object-store", stopped.url, "--key-file", key, "--data-dir", str(data)]
+    async with hub_on(tmp_path, stopped) as hub:
+        refused = await asyncio.to_thread(CliRunner().invoke, cli, ["restore", *flags])
+        assert refused.exit_code == 9
+        assert "a hub or another restore is at work on the directory" in refused.stderr
+        await make(hub.admin, "t-2")
+        await shipped(hub.admin)
+    done = CliRunner().invoke(cli, ["restore", *flags])
+    kept = next(data.glob("store.old-*"))
+    assert f"the store that was there is kept as {kept}\n" in done.stdout
+    async with hub_on(tmp_path, stopped) as hub:
+        assert hub.start_kind == "restored"
+        assert set(await uids(hub.admin, MAPS)) == {f"{MAPS}/t-1", f"{MAPS}/t-2"}
+
+
+async def test_a_directory_of_an_older_release_is_taken_over(
+    tmp_path: Path, stopped: Bucket
+) -> None:
+    data = tmp_path / "data"
+    for each in (data / "store").iterdir():
+        each.rename(data / each.name)
+    (data / "store").rmdir()
+    async with hub_on(tmp_path, stopped) as hub:
+        assert hub.start_kind == "continue"
+        assert set(await uids(hub.admin, MAPS)) == {f"{MAPS}/t-1"}
+    assert (data / "store" / "data.mdb").exists()
+    assert not (data / "data.mdb").exists()
+
+
 async def test_of_a_directory_and_its_copy_the_first_to_start_goes_on(
     tmp_path: Path, stopped: Bucket
 ) -> None:

@@ -1,5 +1,7 @@
 """Restoring in place: the old store or the new one, whole, wherever a restore stops."""
 
+import errno
+import os
 import shutil
 import subprocess
 import sys
@@ -226,6 +228,28 @@ def test_a_failed_restore_leaves_everything_as_it_was(
     with pytest.raises(SnapshotError):
         restore(bucket, KEY, old, clock=StillClock("r"))
     assert (start(old), sorted(each.name for each in old.iterdir())) == (before, names)
+
+
+def test_a_swap_that_the_volume_refuses_half_way_is_finished_by_the_next_start(
+    tmp_path: Path,
+    bucket: Remote,
+    old: Path,
+    new: dict[bytes, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before, rename = start(old), os.rename
+
+    def refuse(source: Path, target: Path) -> None:
+        if Path(target).name == STORE_DIRECTORY:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(target))
+        rename(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", refuse)
+        with pytest.raises(OSError, match="Input/output error"):
+            restore(bucket, KEY, old, clock=StillClock("r"))
+    check_new(start(old), new)
+    check_kept(old, before, has_earlier=False)
 
 
 def test_a_running_hubs_directory_is_refused(
