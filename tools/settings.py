@@ -116,7 +116,7 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("data_dir", _path, "Where the store lies.", "DIR"),
+    Setting("data_dir", _path, "Where the hub keeps its files.", "DIR"),
     Setting("listen", _address, "Address and port to serve on.", "ADDR:PORT", _advise_address),
     Setting("url", _text, "What clients are told, https://HOST:PORT.", "URL"),
     Setting(

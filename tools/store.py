@@ -48,7 +48,7 @@ def _placed(command: Callable[P, None]) -> Callable[P, None]:
             show_default=True,
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="Where the store lies.",
+            help="The data directory of the hub.",
         ),
         click.option(
             "--key-file",
