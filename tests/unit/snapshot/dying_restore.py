@@ -11,11 +11,14 @@ import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from snapshot.remote import open_remote
 from snapshot.restore import restore
 from tests.unit.snapshot.support import KEY, StillClock
 
+P = ParamSpec("P")
+T = TypeVar("T")
 SEAMS = ("rename", "replace", "unlink", "rmdir", "mkdir", "fsync")
 DEAD = 77
 
@@ -41,8 +44,8 @@ def die_after(steps: int) -> None:
     """Let this process end right after so many changes."""
     left = iter(range(steps - 1, -1, -1))
 
-    def dying(change: Callable[..., object]) -> Callable[..., object]:
-        def wrapped(*args: object, **kwargs: object) -> object:
+    def dying(change: Callable[P, T]) -> Callable[P, T]:
+        def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
             result = change(*args, **kwargs)
             if next(left) == 0:
                 os._exit(DEAD)

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import pytest
 
@@ -12,6 +13,8 @@ from hub.store import STORE_DIRECTORY, Corrupt, Store, has_old_store, has_store,
 from hub.store.directory import BUILD_DIRECTORY, LOCK_FILE, MARK_FILE, is_marked, mark_file
 from tests.unit.store.given import CLOCK, create, hub_key, key, open_store
 
+P = ParamSpec("P")
+T = TypeVar("T")
 SEAMS = ("rename", "unlink", "rmdir", "mkdir", "fsync")
 
 
@@ -53,10 +56,10 @@ class _Dead(BaseException):
     """The process is gone."""
 
 
-def dying(change: Callable[..., object], left: list[None]) -> Callable[..., object]:
+def dying(change: Callable[P, T], left: list[None]) -> Callable[P, T]:
     """Return a change that works so many times, and then is refused like all that follow."""
 
-    def wrapped(*args: object, **kwargs: object) -> object:
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
         if not left:
             raise _Dead
         left.pop()
