@@ -15,6 +15,8 @@ from urllib.parse import unquote, urlsplit
 from hub.store import STORE_DIRECTORY
 
 _RESOURCE = re.compile(r"[a-z][a-z0-9-]*(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+SOURCES = ("Auto", "Empty", "Volume", "Snapshot")
+TAKEOVERS = ("Never", "IfReleased", "Claimed", "Force")
 Http2: TypeAlias = Literal["auto", "ngh2", "h2"]
 
 
@@ -40,6 +42,20 @@ class Config:
     """The hub key, outside the data directory; default: ``<data-dir>.key``."""
     object_store: str = ""
     """Where every change is shipped, ``file:///dir`` or ``s3://bucket/prefix``; empty: nowhere."""
+    bootstrap_source: str = "Auto"
+    """Where the state comes from at a start: Auto, Empty, Volume or Snapshot."""
+    bootstrap_snapshot_url: str = ""
+    """The prefix an empty directory is restored from, with source Snapshot; default: the object
+    store's own. Another one is moved here: its chain is copied, and it is ended there.
+    """
+    bootstrap_snapshot_to: str = "latest"
+    """What an empty directory is restored to: latest, a revision, a time or @position."""
+    bootstrap_takeover: str = "Claimed"
+    """When the prefix may be taken from another directory: Never, IfReleased, Claimed or Force."""
+    place: str = ""
+    """A name that tells this volume from a clone of it, as the uids of cluster and claim do."""
+    strict_fencing: int = 0
+    """Seconds of silence of the object store after which writes are refused; 0: never."""
     detach: bool = False
     """Whether to run a directory that has shipped, or was restored, without its object store."""
     auto_approve_users: tuple[str, ...] = ()
@@ -50,6 +66,8 @@ class Config:
     """Whether every new ManagedCluster is accepted (once) without a person."""
     seal: tuple[str, ...] = ()
     """Resources (``configmaps``, ``plural.group``) sealed at rest beside those that always are."""
+    durable: tuple[str, ...] = ()
+    """Resources whose writes are answered when they are in the bucket, asked for or not."""
     audit_log: str = ""
     """Where requests are recorded, a file or ``-`` for standard output; empty: nowhere."""
     http2: Http2 = "auto"
@@ -63,9 +81,15 @@ class Config:
             *_choice("http2", self.http2, ("auto", "ngh2", "h2")),
             *_listen_problems(self.listen),
             *(_url_problems(self.url) if self.url else ()),
-            *_seal_problems(self.seal),
+            *_resource_problems("seal", self.seal),
+            *_resource_problems("durable", self.durable),
+            *_choice("bootstrap-source", self.bootstrap_source, SOURCES),
+            *_choice("bootstrap-takeover", self.bootstrap_takeover, TAKEOVERS),
+            *self._bootstrap_problems(),
             *_choice("log-level", self.log_level, ("debug", "info", "warning", "error")),
         ]
+        if self.durable and not self.object_store:
+            problems.append("durable: nothing ships without an object store: give both, or neither")
         if self.object_store and "://" not in self.object_store:
             problems.append(
                 f"object-store: {self.object_store!r} must be file:///dir or s3://bucket/prefix"
@@ -82,6 +106,22 @@ class Config:
             )
         if problems:
             raise ConfigError(*problems)
+
+    def _bootstrap_problems(self) -> list[str]:
+        is_snapshot = self.bootstrap_source == "Snapshot"
+        problems = []
+        if is_snapshot and not self.object_store:
+            problems.append("bootstrap-source: Snapshot needs an object-store")
+        if self.bootstrap_snapshot_url and not is_snapshot:
+            problems.append("bootstrap-snapshot-url: needs bootstrap-source Snapshot")
+        if self.bootstrap_snapshot_url and "://" not in self.bootstrap_snapshot_url:
+            problems.append(
+                f"bootstrap-snapshot-url: {self.bootstrap_snapshot_url!r} must be file:///dir or "
+                "s3://bucket/prefix"
+            )
+        if "/" in self.place:
+            problems.append(f"place: {self.place!r} must be without /")
+        return problems
 
     def address(self) -> tuple[str, int]:
         """Return the host and port to listen on."""
@@ -140,10 +180,10 @@ def _choice(key: str, value: str, known: tuple[str, ...]) -> list[str]:
     return [f"{key}: {value!r} must be {', '.join(known[:-1])} or {known[-1]}"]
 
 
-def _seal_problems(seal: tuple[str, ...]) -> list[str]:
+def _resource_problems(key: str, named: tuple[str, ...]) -> list[str]:
     return [
-        f"seal: {each!r} must be a resource, as configmaps or widgets.example.com"
-        for each in seal
+        f"{key}: {each!r} must be a resource, as configmaps or widgets.example.com"
+        for each in named
         if not _RESOURCE.fullmatch(each)
     ]
 

@@ -27,9 +27,10 @@ from hub.auth.tokens import ServiceAccountTokens
 from hub.backup.history import History
 from hub.backup.kinds import OWN, OWN_SCHEMAS
 from hub.backup.objects import HubObjects
+from hub.backup.opening import open_backup
 from hub.backup.pace import PacePolicy
 from hub.backup.report import Report
-from hub.backup.runner import Backup, open_backup
+from hub.backup.runner import Backup
 from hub.backup.status import Identity
 from hub.clock import Clock
 from hub.config import Config
@@ -59,6 +60,7 @@ from hub.fleet.sets import Sets
 from hub.fleet.sightings import Sightings
 from hub.http.app import Api, Services
 from hub.http.auditing import Auditor, open_auditor
+from hub.http.durably import Durability
 from hub.http.health import Health
 from hub.http.metrics import ConnectionMetrics
 from hub.http.releasing import Handover
@@ -66,6 +68,7 @@ from hub.http.tls import replace_leaf, server_context
 from hub.http.transport import Server, bind, serve
 from hub.http.watching import Watching
 from hub.meta import Obj
+from hub.meta.errors import unavailable
 from hub.registry.bootstrap import announced_url, ensure_objects
 from hub.registry.builtin import BUILTIN
 from hub.registry.catalog import Catalog
@@ -78,7 +81,8 @@ from hub.registry.kind import Served
 from hub.registry.lookups import Lookups, follow_rbac, guard_rbac
 from hub.registry.metrics import EngineMetrics
 from hub.registry.watch import Alarms
-from hub.store import Store
+from hub.store import Revision, Store
+from snapshot.errors import SnapshotError
 from snapshot.target import occupied
 
 _log = structlog.get_logger("hub.server")
@@ -208,7 +212,7 @@ class _Hub:
         install_admission(self.engine, self._authorizer)
         install_pace(self.engine, clock, bootstrap_users=config.auto_approve_users)
         backup.follow(self._catalog)
-        self._hold_s = _HOLD_AFTER_RESTORE_S if backup.start_kind == "restored" else 0.0
+        self._hold_s = _HOLD_AFTER_RESTORE_S if backup.is_from_elsewhere else 0.0
         self._definitions = Definitions(
             self.engine, self._catalog, self._definition, own=OWN_DEFINITIONS, hold_s=self._hold_s
         )
@@ -326,15 +330,38 @@ class _Hub:
             clock=clock,
             version=_version(),
             schema_of=self._schema_of,
+            durability=self._durability(),
             url=self._access().server,
             handover=Handover(self._not_releasable, stop.set),
-            refusal=lambda _info: stopping() or self._backup.refusal() or _broken(engine.store),
+            refusal=lambda info: stopping() or self._refusal(info),
         )
+
+    def _refusal(self, info: RequestInfo) -> str:
+        """Return why a request is not taken, "" when it is."""
+        refusal = self._backup.refusal() or _broken(self.engine.store)
+        return refusal or ("" if info.is_read else self._backup.write_refusal())
 
     def _not_releasable(self) -> str:
         if self._config.object_store:
             return ""
         return "it has no object store, so there is nothing to release; to stop it, send SIGTERM"
+
+    def _durability(self) -> Durability:
+        wait = self._in_bucket if self._config.object_store else None
+        return Durability(self._clock, wait, frozenset(self._config.durable))
+
+    async def _in_bucket(self, revision: Revision) -> str:
+        """Wait until a revision is in the bucket; return what keeps it from that for now.
+
+        :raises ApiError: 503 when this hub must not write any more
+        """
+        try:
+            await self._backup.durable(revision)
+        except SnapshotError as error:
+            if refusal := self._backup.refusal():
+                raise unavailable(refusal) from error
+            return error.message
+        return ""
 
     def _schema_of(self, served: Served) -> Obj | None:
         """Return the schema of a kind that is not built in."""
@@ -429,6 +456,12 @@ def _warnings(config: Config, announced: str, catalog: Catalog) -> list[str]:
         for each in config.seal
         if catalog.by_id(each) is None
     ]
+    for each in config.durable:
+        kind = catalog.by_id(each)
+        if kind is None:
+            found.append(f"durable: no kind of this hub is called {each}; so once one is defined")
+        elif kind.is_volatile or kind.is_virtual:
+            found.append(f"durable: {each} are never shipped: their writes wait for nothing")
     return found
 
 

@@ -259,13 +259,14 @@ class Chain:
         return head
 
     def mark_moved(self, to: str) -> Head:
-        """Let no hub start here any more but by force: it has been moved. HEAD must be released.
+        """Let no hub start here any more but by force: it has been moved. Fences a live writer.
 
         Raises `ChainMoved` when HEAD changes meanwhile.
         """
-        if not self.head.released:
-            raise ValueError("HEAD has not been released")
-        new = msgspec.structs.replace(self._next(self.head, reserved_rev=0), moved=to)
+        head = self.head
+        new = msgspec.structs.replace(
+            self._next(head, reserved_rev=0), epoch=head.epoch + 1, released=True, moved=to
+        )
         return self._swap(new, op="move")
 
     def _fork(self, before: Head, base: Base | None) -> Fork:
@@ -405,6 +406,8 @@ class Chain:
             raise ChainMoved("HEAD has moved", op=op, object=HEAD) from error
         self._is_writer = False
         by = f"{head.writer.describe()}, epoch {head.epoch}"
+        if head.moved:
+            by = f"whoever moved this hub to {head.moved}"
         raise Fenced(
             f"{by}, has taken this prefix",
             by=by,

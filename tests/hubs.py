@@ -200,6 +200,7 @@ async def running_hub(
     http2: Http2 = "auto",
     audit_log: str = "",
     seal: tuple[str, ...] = (),
+    durable: tuple[str, ...] = (),
     pace: PacePolicy | None = None,
 ) -> AsyncIterator[InProcess]:
     """Run a hub for the length of the block, and stop it cleanly; raises what ended it."""
@@ -215,6 +216,7 @@ async def running_hub(
         http2=http2,
         audit_log=audit_log,
         seal=seal,
+        durable=durable,
     )
     stop = asyncio.Event()
     started: asyncio.Future[Started] = asyncio.get_running_loop().create_future()

@@ -17,7 +17,7 @@ from hub.meta.codec import yaml
 from hub.meta.codec.json import encode, kind_of
 from hub.meta.errors import ApiError
 
-Value: TypeAlias = str | bool | Path | tuple[str, ...] | None
+Value: TypeAlias = str | bool | int | Path | tuple[str, ...] | None
 Reader: TypeAlias = Callable[[object, str], Value]
 CONFIG_FLAG, CONFIG_VARIABLE = "--config", "HUBLET_CONFIG"
 DEFAULT = "default"
@@ -57,6 +57,14 @@ def _words(value: object, key: str) -> tuple[str, ...]:
     if isinstance(value, list):
         return tuple(_text(word, f"{key}[{at}]") for at, word in enumerate(value))
     return tuple(word.strip() for word in _text(value, key).split(",") if word.strip())
+
+
+def _seconds(value: object, key: str) -> int:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    text = str(value) if is_whole or isinstance(value, str) else ""
+    if not (text.isascii() and text.isdigit()):
+        raise _ValueProblemError(f"{key}: {value!r} must be a number of seconds")
+    return int(text)
 
 
 def _users(value: object, key: str) -> tuple[str, ...]:
@@ -134,12 +142,50 @@ SETTINGS = (
         "Bootstrap users whose first certificate requests need no person, comma separated.",
         "LIST",
     ),
+    Setting(
+        "bootstrap_source",
+        _text,
+        "Where the state comes from: the directory or else the bucket, a new hub, the directory "
+        "only, the bucket only.",
+        "[Auto|Empty|Volume|Snapshot]",
+    ),
+    Setting(
+        "bootstrap_snapshot_url",
+        _text,
+        "With source Snapshot: a prefix that is moved here.  [default: the object store]",
+        "URL",
+    ),
+    Setting(
+        "bootstrap_snapshot_to",
+        _text,
+        "What an empty directory is restored to.",
+        "[latest|REVISION|TIME|@POSITION]",
+    ),
+    Setting(
+        "bootstrap_takeover",
+        _text,
+        "When the prefix may be taken from another directory.",
+        "[Never|IfReleased|Claimed|Force]",
+    ),
+    Setting("place", _text, "What tells this volume from a clone of it."),
+    Setting(
+        "strict_fencing",
+        _seconds,
+        "Refuse writes after so many seconds without an answer of the object store; 0: never.",
+        "SECONDS",
+    ),
     Setting("detach", _boolean, "Run without the object store that the directory has shipped to."),
     Setting("auto_accept", _boolean, "Accept every new cluster."),
     Setting(
         "seal",
         _words,
         "Resources sealed at rest beside Secrets and works, comma separated.",
+        "LIST",
+    ),
+    Setting(
+        "durable",
+        _words,
+        "Resources whose writes are answered when they are in the bucket, comma separated.",
         "LIST",
     ),
     Setting(
@@ -236,12 +282,40 @@ def _read_file(path: Path, problems: list[str]) -> Mapping[str, object]:
         return {}
     lines = "\n".join(faults).removeprefix(yaml.FAULTS_HEAD).splitlines()
     problems += [f"config: {path}: {line.strip()}" for line in lines]
+    found = _flattened(found, path, problems)
     for key in found:
         if key not in _BY_KEY:
             close = difflib.get_close_matches(key, _BY_KEY, n=1)
             hint = f", is {close[0]} meant?" if close else ""
             problems.append(f"{key}: there is no such setting{hint} ({path})")
     return found
+
+
+def _flattened(
+    found: Mapping[str, object], path: Path, problems: list[str]
+) -> Mapping[str, object]:
+    """Return the file with its ``bootstrap`` block as the settings that it stands for.
+
+    The block is ``{version: 1, source: ..., snapshot: {url: ..., to: ...}, takeover: ...}``.
+    """
+    block = found.get("bootstrap")
+    if block is None:
+        return found
+    flat = {key: value for key, value in found.items() if key != "bootstrap"}
+    if not isinstance(block, dict):
+        problems.append(f"bootstrap: must be a block of settings, not {kind_of(block)} ({path})")
+        return flat
+    block = dict(block)
+    version, snapshot = block.pop("version", 1), block.pop("snapshot", {})
+    if version != 1:
+        problems.append(f"bootstrap.version: {version!r} must be 1 ({path})")
+    if not isinstance(snapshot, dict):
+        problems.append(
+            f"bootstrap.snapshot: must be a block of url and to, not {kind_of(snapshot)} ({path})"
+        )
+        snapshot = {}
+    named = {f"bootstrap-{key}": value for key, value in block.items()}
+    return flat | named | {f"bootstrap-snapshot-{key}": it for key, it in snapshot.items()}
 
 
 def _advised(problem: str, values: Mapping[str, Value]) -> str:

@@ -43,12 +43,12 @@ async def open_backup(
     remote = open_remote(config.object_store) if config.object_store else None
     if remote is not None and is_new and not config.hub_key_path().exists():
         await asyncio.to_thread(_refuse_without_key, remote, config)
-    hub_key = _hub_key(config, clock, can_create=is_new and config.bootstrap_url == "")
+    hub_key = _hub_key(config, clock, can_create=is_new and not config.bootstrap_snapshot_url)
     if remote is None:
         store = Store.open(config.store_dir(), hub_key=hub_key, clock=clock)
         return store, Backup(config, clock, store, chain=None, metrics=metrics)
     chain = Chain(remote, hub_key, clock=clock)
-    allowed = Allowed(Source(config.bootstrap_source), Takeover(config.takeover))
+    allowed = Allowed(Source(config.bootstrap_source), Takeover(config.bootstrap_takeover))
     store = await _opened(config, clock, chain, allowed)
     backup = Backup(config, clock, store, chain=chain, metrics=metrics, allowed=allowed, pace=pace)
     return store, backup
@@ -57,7 +57,7 @@ async def open_backup(
 async def _opened(config: Config, clock: Clock, chain: Chain, allowed: Allowed) -> Store:
     """Return the store that the hub runs on."""
     if not has_store(config.store_dir()):
-        if config.bootstrap_url:
+        if config.bootstrap_snapshot_url:
             await asyncio.to_thread(_move_in, config, chain, allowed)
         await _prepare(config, clock, chain, allowed, store=None, damage="")
         return Store.open(config.store_dir(), hub_key=chain.key, clock=clock)
@@ -111,7 +111,7 @@ async def _prepare(
             chain.key,
             config.data_dir,
             clock=clock,
-            to=parse_target(config.bootstrap_to) if is_first else Latest(),
+            to=parse_target(config.bootstrap_snapshot_to) if is_first else Latest(),
             is_held=True,
         )
         _log.info(
@@ -123,7 +123,7 @@ async def _prepare(
 def _move_in(config: Config, chain: Chain, allowed: Allowed) -> None:
     """Bring the chain of another prefix into this one, which is empty, and end it there."""
     if chain.read_head() is None:
-        source = open_remote(config.bootstrap_url)
+        source = open_remote(config.bootstrap_snapshot_url)
         try:
             move_in_from(source, chain.remote, chain.key, clock=chain.clock, allowed=allowed)
         finally:

@@ -122,6 +122,11 @@ class Backup:
             self._tender.ask_full()
         _log.info("epoch_taken", epoch=begun.head.epoch, start=self.start_kind, floor=begun.floor)
 
+    @property
+    def is_from_elsewhere(self) -> bool:
+        """Whether the state may lack what another directory of this hub had."""
+        return self.start_kind in {"restored", "adopted"}
+
     def follow(self, catalog: Catalog) -> None:
         """Watch the store for what is to be shipped."""
         if self._chain is None:
@@ -199,10 +204,10 @@ class Backup:
         With strict fencing a hub that cannot ask the bucket whether the prefix is still its own
         stops writing after a while; without, it goes on.
         """
-        if not self._config.strict_fencing_s or self._silent_from_s is None:
+        if not self._config.strict_fencing or self._silent_from_s is None:
             return ""
         silent_s = self._clock.monotonic_s() - self._silent_from_s
-        if silent_s < self._config.strict_fencing_s:
+        if silent_s < self._config.strict_fencing:
             return ""
         return f"the object store has not answered for {silent_s:.0f} s (strict fencing)"
 

@@ -25,6 +25,7 @@ from hub.http.auditing import Auditor
 from hub.http.coding import accepts_gzip
 from hub.http.deadline import read_timeout, within
 from hub.http.discovery import Discovery
+from hub.http.durably import Durability
 from hub.http.health import Health
 from hub.http.info import RequestInfo, parse_request
 from hub.http.metrics import RequestMetrics
@@ -82,6 +83,7 @@ class Services:
     url: str
     schema_of: SchemaOf
     handover: Handover
+    durability: Durability
     refusal: Callable[[RequestInfo], str]
     """Why the hub will not take this request now ("" = it will): stopping, fenced, or not sure of
     its state.
@@ -161,16 +163,22 @@ class Api:
             await self._bounded(info, request, user, reply)
 
     async def _bounded(self, info: RequestInfo, request: Request, user: User, reply: Reply) -> None:
-        """Run what must come to an end: not too many at once, and no longer than was asked."""
+        """Run what must come to an end: not too many at once, and no longer than was asked.
+
+        Who waits for the bucket then is not under way any more: a bucket that is away must not keep
+        others from the hub.
+        """
         if self._under_way >= MAX_UNDER_WAY and _MASTERS not in user.groups:
             raise too_many_requests()
         self._under_way += 1
         try:
             timeout = info.query.get("timeout")
             async with within(timeout) if timeout else _NO_BOUND:
-                await self._verbs.run(info, request, user, reply)
+                held = await self._verbs.run(info, request, user, reply)
         finally:
             self._under_way -= 1
+        if held is not None:
+            await held.give()
 
     def _identify(self, request: Request, entry: Entry | None) -> User:
         """Return as whom the request is to be treated; note who sent it."""

@@ -43,6 +43,12 @@ def read_timeout(asked: str) -> float:
         raise bad_request(f"invalid timeout specified in the request URL - {error}") from None
 
 
+def bound_s(asked: str) -> float:
+    """Return how long the query parameter `timeout` lets a request take; raises ApiError: 400."""
+    seconds = read_timeout(asked)
+    return min(seconds, LONGEST_S) if seconds > 0 else LONGEST_S
+
+
 @asynccontextmanager
 async def within(asked: str) -> AsyncIterator[None]:
     """Run a block for as long as the query parameter `timeout` allows.
@@ -50,8 +56,7 @@ async def within(asked: str) -> AsyncIterator[None]:
     What the block has begun is not undone. Raises ApiError: 400 for what is no duration, 504 when
     the time is over.
     """
-    seconds = read_timeout(asked)
-    scope = asyncio.timeout(min(seconds, LONGEST_S) if seconds > 0 else LONGEST_S)
+    scope = asyncio.timeout(bound_s(asked))
     try:
         async with scope:
             yield

@@ -24,6 +24,7 @@ class Reply:
 
     __slots__ = (
         "_accepts_gzip",
+        "_more",
         "_warnings",
         "audit_id",
         "info",
@@ -42,12 +43,17 @@ class Reply:
         """What was answered, 0 before."""
         self._accepts_gzip = accepts_gzip
         self._warnings: Warnings | None = None
+        self._more: list[tuple[str, str]] | None = None
 
     def warn(self, text: str) -> None:
         """Tell the client something beside the answer; only before it is sent."""
         if self._warnings is None:
             self._warnings = Warnings()
         self._warnings.add(text)
+
+    def add_header(self, name: str, value: str) -> None:
+        """Give the answer one more header, its name in lower case; only before it is sent."""
+        self._more = [*(self._more or ()), (name, value)]
 
     def send(
         self, status: int, body: bytes, content_type: str = JSON, *, extra: Headers = ()
@@ -125,6 +131,8 @@ class Reply:
         found += extra
         if self._warnings is not None:
             found += self._warnings.headers()
+        if self._more is not None:
+            found += self._more
         return found
 
 

@@ -13,6 +13,7 @@ from hub.auth.user import Attributes, User
 from hub.clock import Clock
 from hub.http.api import Request
 from hub.http.deleting import delete_one, delete_selected
+from hub.http.durably import WRITES, Held
 from hub.http.info import RequestInfo
 from hub.http.listing import answer_list, wait_for
 from hub.http.negotiate import JSON, Form, choose_form
@@ -38,7 +39,7 @@ from hub.meta.errors import (
 from hub.meta.patch import JSON_PATCH, Patch, find_schema, parse_patch
 from hub.meta.protobuf.tables import find_message
 from hub.registry import checks
-from hub.registry.call import Call
+from hub.registry.call import Call, Receipt
 from hub.registry.kind import SUBRESOURCE_VERBS, Kind, Served
 from hub.registry.options import parse_list_options, parse_revision
 from hub.registry.requests import CSR
@@ -66,6 +67,8 @@ class Ask:
     user: User
     reply: Reply
     clock: Clock
+    receipt: Receipt | None = None
+    """For a write that is to be durable."""
 
     @property
     def namespace(self) -> str:
@@ -146,7 +149,12 @@ class Ask:
         if any(value != "All" for value in asked):
             cause = not_supported("dryRun", asked, ["All"])
             raise invalid("meta.k8s.io", _OPTIONS_KINDS[self.info.verb], "", [cause])
-        return Call(self.user, is_dry_run=bool(asked), fields=fields or Strictness())
+        return Call(
+            self.user,
+            is_dry_run=bool(asked),
+            fields=fields or Strictness(),
+            receipt=self.receipt,
+        )
 
 
 class Verbs:
@@ -167,8 +175,10 @@ class Verbs:
             "deletecollection": partial(delete_selected, self._engine),
         }
 
-    async def run(self, info: RequestInfo, request: Request, user: User, reply: Reply) -> None:
-        """Answer a resource request.
+    async def run(
+        self, info: RequestInfo, request: Request, user: User, reply: Reply
+    ) -> Held | None:
+        """Answer a resource request; return the answer of a write that is to be durable first.
 
         :raises ApiError: whatever is wrong with it
         """
@@ -184,8 +194,15 @@ class Verbs:
             )
         if served.view.warning:
             reply.warn(served.view.warning)
-        ask = Ask(served, info, request, user, reply, self._services.clock)
+        held = None
+        if info.verb in WRITES:
+            held = self._services.durability.hold(info, served.kind, request, reply)
+        if held is None:
+            ask = Ask(served, info, request, user, reply, self._services.clock)
+        else:
+            ask = Ask(served, info, request, user, held, self._services.clock, held.receipt)
         await (self._scale(ask) if subresource == "scale" else run(ask))
+        return held
 
     # ---------------------------------------------------------------- reading
 

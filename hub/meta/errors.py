@@ -167,6 +167,11 @@ def expired(message: str, *, continue_token: str = "") -> ApiError:
     return ApiError(code=410, reason="Expired", message=message, continue_token=continue_token)
 
 
+def precondition_failed(message: str) -> ApiError:
+    """412: what the request's headers demand cannot be met; nothing was done."""
+    return ApiError(code=412, reason="PreconditionFailed", message=message)
+
+
 def too_large(message: str) -> ApiError:
     """413: the body is over the limit."""
     return ApiError(code=413, reason="RequestEntityTooLarge", message=message)

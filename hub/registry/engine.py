@@ -404,6 +404,7 @@ class Engine:
                     objects.take_metadata(new, wanted)
             new = self._prepare_update(kind, new, old, subresource=subresource, call=call)
             if not objects.differs(new, old):
+                call.note_found(kind, old, stored.revision)
                 return old
             try:
                 return await self._commit_update(kind, new, old, stored, call)
@@ -508,6 +509,7 @@ class Engine:
             self._check_preconditions(served, obj, preconditions)
             held = self._held(kind, obj, policy)
             if held is obj:
+                call.note_found(kind, obj, stored.revision)
                 return Deleted(obj, is_gone=False)
             op = Op.DELETE if held is None else Op.UPDATE
             try:
@@ -556,12 +558,13 @@ class Engine:
             self._rehearse(op, write.key, obj)
             return obj
         try:
-            revision = (await self.store.commit(write, *beside))[0]
+            revisions = await self.store.commit(write, *beside)
         except (Exists, Conflict, NotFound):
             raise
         except StoreError as error:
             raise checks.as_api_error(error) from error
-        meta_of(obj)["resourceVersion"] = str(revision)
+        meta_of(obj)["resourceVersion"] = str(revisions[0])
+        call.note(kind, revisions[-1])
         return obj
 
     def _rehearse(self, op: Op, key: Key, obj: Obj) -> None:

@@ -30,9 +30,7 @@ def renew(
     )
     shared.overlay.put(Stored(key, slot.revision, index, raw))
     before = partial(shared.codecs.decode, key, current)
-    change = Change(
-        Op.UPDATE, key, slot.revision, document, index, index, before, is_logged=False
-    )
+    change = Change(Op.UPDATE, key, slot.revision, document, index, index, before, is_logged=False)
     shared.sequence.settle(slot, change)
     return slot.revision
 

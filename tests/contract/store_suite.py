@@ -402,6 +402,17 @@ async def a_renewal_needs_the_expected_revision_and_index(store: Tested) -> None
         store.renew(key("lease"), draft("t2"), labels(new="label"), expect=second)
 
 
+async def a_change_says_whether_the_log_has_it(store: Tested) -> None:
+    seen: list[Change] = []
+    store.subscribe(seen.extend)
+    first = await one(store, create(key("lease"), "t0"))
+    store.renew(key("lease"), draft("t1"), Index(b""), expect=first)
+    await store.commit(create(key("event"), volatile=True))
+    assert [change.is_logged for change in seen] == [True, False, False]
+    replayed = store.changes(Revision(0), ALL)
+    assert [change.is_logged for change in replayed] == [True, False, False]
+
+
 async def a_durable_write_follows_a_renewal(store: Tested) -> None:
     seen: list[Change] = []
     first = await one(store, create(key("lease"), "t0"))
@@ -502,6 +513,7 @@ SUITE: Mapping[str, Check] = {
         a_commit_may_write_a_key_once,
         a_created_object_reads_back_with_its_revision,
         a_deleted_object_is_gone_and_its_key_free,
+        a_change_says_whether_the_log_has_it,
         a_durable_write_follows_a_renewal,
         a_key_that_was_never_written_has_nothing,
         a_listener_that_unsubscribed_hears_nothing_more,

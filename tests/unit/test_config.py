@@ -16,6 +16,7 @@ class Settings(TypedDict, total=False):
     object_store: str
     http2: Http2
     seal: tuple[str, ...]
+    durable: tuple[str, ...]
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,8 @@ class Settings(TypedDict, total=False):
         ({"http2": "h3"}, "http2: 'h3' must be auto, ngh2 or h2"),
         ({"seal": ("secrets", "ConfigMap")}, "seal: 'ConfigMap' must be a resource, as configmaps"),
         ({"seal": ("apps/deployments",)}, "seal: 'apps/deployments' must be a resource"),
+        ({"durable": ("Secret",)}, "durable: 'Secret' must be a resource, as configmaps"),
+        ({"durable": ("secrets",)}, "durable: nothing ships without an object store"),
     ],
 )
 def test_a_setting_that_cannot_be_is_named(settings: Settings, says: str) -> None:

@@ -16,7 +16,18 @@ from hub.config import Config
 from hub.fleet.kinds import FLEET
 from hub.registry.builtin import BUILTIN
 from hub.registry.catalog import Catalog
-from hub.store import Change, Index, Listener, Op, Position, Revision, Store, encode_key
+from hub.store import (
+    Change,
+    Index,
+    Key,
+    Listener,
+    Op,
+    Position,
+    Revision,
+    Store,
+    Stored,
+    encode_key,
+)
 from snapshot.arbiter import Continue, Decision
 from snapshot.chain import Chain
 from snapshot.head import Head
@@ -50,6 +61,7 @@ class FakeStore:
     renewed: int = 0
     listeners: list[Listener] = field(default_factory=list)
     floors: list[tuple[int, bool]] = field(default_factory=list)
+    objects: set[Key] = field(default_factory=set)
     dir_id = "dir"
 
     @property
@@ -67,11 +79,25 @@ class FakeStore:
     def raise_floor(self, to: Revision, *, is_compacted: bool) -> None:
         self.floors.append((to, is_compacted))
 
-    def change(self, resource: str = "configmaps", op: Op = Op.UPDATE) -> None:
+    def get(self, key: Key) -> Stored | None:
+        return Stored(key, Revision(1), Index(b""), b"") if key in self.objects else None
+
+    def change(
+        self, resource: str = "configmaps", op: Op = Op.UPDATE, *, name: str = "x", size: int = 2
+    ) -> None:
         """Commit a change and show it."""
         self.rev += 1
-        key = encode_key(resource, "", "x")
-        change = Change(op, key, Revision(self.rev), b"{}", Index(b""), None, None)
+        key = encode_key(resource, "", name)
+        self._show(Change(op, key, Revision(self.rev), bytes(size), Index(b""), None, None))
+
+    def renew(self) -> None:
+        """Show a renewal, which takes a revision and is in no log."""
+        self.renewed += 1
+        key, index = encode_key("leases.coordination.k8s.io", "c", "l"), Index(b"")
+        revision = Revision(self.rev + self.renewed)
+        self._show(Change(Op.UPDATE, key, revision, b"{}", index, index, None, is_logged=False))
+
+    def _show(self, change: Change) -> None:
         for listener in self.listeners:
             listener([change])
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub.backup.pace import Pace
+from hub.store import encode_key
 from tests.unit.backup.virtual import LoopClock, now_s, run
 
 
@@ -71,6 +72,33 @@ def test_a_change_during_a_round_waits_from_its_own_time_on() -> None:
         await asyncio.sleep(3.0)  # the round; virtual
         await pace.wait()
         assert now_s() == pytest.approx(3.1)  # a second after the first has long passed
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "due"),
+    [
+        ([("a", 1)] * 2000, 0.1),  # one object, and its value as it is now
+        ([(f"{n}", 1) for n in range(999)], 0.1),
+        ([(f"{n}", 1) for n in range(1000)], 0.0),
+        ([("a", 1 << 19), ("b", (1 << 19) - 1)], 0.1),
+        ([("a", 1 << 19), ("b", 1 << 19)], 0.0),
+        ([("a", 1 << 20), ("a", 10)], 0.0),
+        ([("a", 1 << 19)] * 8, 0.1),
+    ],
+)
+def test_many_changes_are_due_at_once(sizes: list[tuple[str, int]], due: float) -> None:
+    async def work() -> None:
+        pace = Pace(LoopClock())
+        for name, size in sizes:
+            pace.gathered([(encode_key("configmaps", "a", name), size)])
+        await pace.wait()
+        assert now_s() == pytest.approx(due)
+        pace.begin()
+        pace.gathered([(encode_key("configmaps", "a", "last"), 1)])
+        await pace.wait()
+        assert now_s() == pytest.approx(due + 0.1)  # a segment begins the count anew
 
     run(work())
 

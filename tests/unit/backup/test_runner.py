@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hub.backup.runner import RESERVE
-from hub.store import Op
+from hub.store import Op, Revision
 from snapshot.arbiter import Create, Decision, TakeClaim
 from snapshot.errors import (
     ChainMoved,
@@ -21,7 +21,7 @@ from snapshot.errors import (
     SnapshotError,
 )
 from tests.unit.backup.support import Make, build
-from tests.unit.backup.virtual import run
+from tests.unit.backup.virtual import now_s, run
 
 FENCED = Fenced("another has taken this prefix", by="another", op="commit", object="HEAD")
 
@@ -56,6 +56,105 @@ def test_new_clusters_are_shipped_at_once_and_the_rest_together(
         loop.call_later(2.0, rig.store.change, resource, op)
         await rig.run_for(3)
         assert rig.bucket.done == [(at, "delta")]
+
+    virtual(work)
+
+
+def test_renewals_neither_make_a_segment_due_nor_put_one_off(make: Make) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        loop = asyncio.get_running_loop()
+        for at in range(80):
+            loop.call_later(at / 20, rig.store.renew)
+        loop.call_later(2.0, rig.store.change)
+        await rig.run_for(5)
+        assert rig.bucket.done == [(2.1, "delta")]
+
+    virtual(work)
+
+
+def test_a_thousand_changed_objects_are_shipped_at_once(make: Make) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        for number in range(1000):
+            rig.store.change(name=f"n{number}")
+        await rig.run_for(5)
+        assert rig.bucket.done == [(0.0, "delta")]
+
+    virtual(work)
+
+
+def test_who_waits_for_a_revision_hurries_the_segment_that_has_it(make: Make) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.store.change()
+        rig.store.change()
+        done: list[tuple[int, float]] = []
+
+        async def wait(revision: int) -> None:
+            await rig.backup.durable(Revision(revision))
+            done.append((revision, now_s()))
+
+        async with asyncio.TaskGroup() as group:
+            for revision in (50, 51, 52, 52):
+                group.create_task(wait(revision))
+            await rig.run_for(1)
+        assert done == [(50, 0.0), (51, 0.0), (52, 0.0), (52, 0.0)]
+        assert rig.bucket.done == [(0.0, "delta")]
+
+    virtual(work)
+
+
+def test_who_waits_goes_on_waiting_while_the_bucket_is_away(make: Make) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.store.change()
+        rig.bucket.faults = [RemoteUnavailable("no answer", op="put")] * 2
+
+        async def wait() -> None:
+            await rig.backup.durable(Revision(51))
+            assert now_s() == pytest.approx(1.5)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(wait())
+            await rig.run_for(5)
+
+    virtual(work)
+
+
+def test_who_waits_is_told_what_ends_the_hub(make: Make) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.store.change()
+        rig.bucket.faults = [FENCED]
+        waiting = asyncio.ensure_future(rig.backup.durable(Revision(51)))
+        with pytest.raises(Fenced):
+            await rig.run_for(5)
+        with pytest.raises(Fenced):
+            await waiting
+        with pytest.raises(Fenced):
+            await rig.backup.durable(Revision(50))
+
+    virtual(work)
+
+
+def test_who_waits_is_told_that_the_hub_stops(make: Make) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.bucket.faults = [RemoteUnavailable("no answer", op="put")]
+        rig.store.change()
+        waiting = asyncio.ensure_future(rig.backup.durable(Revision(51)))
+        await rig.run_for(0.2)
+        with pytest.raises(SnapshotError, match="the hub is stopping"):
+            await waiting
+        await rig.backup.finish()
+        assert rig.bucket.done == [(0.2, "delta"), (0.2, "release")]
 
     virtual(work)
 

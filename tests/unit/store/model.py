@@ -83,7 +83,18 @@ class ModelStore:
         )
         before = held.entry.raw
         self._publish(
-            [Change(Op.UPDATE, key, revision, entry.raw, index, held.entry.index, lambda: before)]
+            [
+                Change(
+                    Op.UPDATE,
+                    key,
+                    revision,
+                    entry.raw,
+                    index,
+                    held.entry.index,
+                    lambda: before,
+                    is_logged=False,
+                )
+            ]
         )
         return revision
 
@@ -184,6 +195,7 @@ class ModelStore:
                 held.entry.index,
                 held.entry.index if held.renewed_over else None,
                 None,
+                is_logged=False,
             )
             for held in self.held.values()
             if held.is_volatile or held.renewed_over
@@ -235,6 +247,7 @@ class ModelStore:
             write.index,
             before.entry.index if before else None,
             (lambda: before.entry.raw) if before else None,
+            is_logged=not write.volatile,
         )
         if not write.volatile:
             self.history.append(change)
