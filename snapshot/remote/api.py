@@ -15,12 +15,13 @@ Invariants every implementation keeps:
 Names are relative to the prefix and ``/``-separated; no part is empty or begins with a dot.
 """
 
+import contextlib
 import datetime as dt
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import BinaryIO, Protocol, TypeAlias
 
 from snapshot.errors import RemoteInvalid
 
@@ -63,7 +64,7 @@ class Remote(Protocol):
         ...
 
     def get_to_file(self, name: str, path: Path) -> int:
-        """Stream an object into a new file and return its size; `ObjectMissing` leaves no file."""
+        """Stream an object into a new file and return its size; an error leaves no file."""
         ...
 
     def put_if_absent(self, name: str, source: Source) -> str:
@@ -103,3 +104,14 @@ def check_name(name: str) -> str:
     if not all(_PART.fullmatch(part) for part in name.split("/")):
         raise RemoteInvalid(f"{name!r} is not an object name", op="name")
     return name
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """Give a file that was not there before, and is not there afterwards if the block fails."""
+    with path.open("xb") as file:
+        try:
+            yield file
+        except BaseException:
+            path.unlink()
+            raise

@@ -29,7 +29,7 @@ from snapshot.errors import (
     RemoteError,
     RemoteUnavailable,
 )
-from snapshot.remote.api import Blob, Entry, Source, check_name
+from snapshot.remote.api import Blob, Entry, Source, check_name, new_file
 
 _CHUNK = 1 << 20
 
@@ -62,7 +62,7 @@ class FileRemote:
         with (
             _errors("get", self._at(name)),
             self._path(name).open("rb") as source,
-            path.open("xb") as target,
+            new_file(path) as target,
         ):
             shutil.copyfileobj(source, target, _CHUNK)
             return target.tell()

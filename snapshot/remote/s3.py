@@ -9,6 +9,8 @@ answers that matter (404, 409, 412). The only module that imports boto3.
 - Retries are bounded, with jitter, by botocore's standard mode; a retried conditional put may meet
   its own first attempt and then raises `PreconditionFailed` or `ObjectExists`: the chain looks for
   its nonce.
+- Credentials that the server no longer takes (expired, rotated), and a clock that jumped, are met
+  once with a client from a fresh session, which reads files, environment and profiles again.
 - Custom endpoints get ``when_required`` checksums (many servers refuse trailing CRCs); Content-MD5
   guards every put.
 """
@@ -16,13 +18,15 @@ answers that matter (404, 409, 412). The only module that imports boto3.
 import base64
 import contextlib
 import datetime as dt
+import functools
 import hashlib
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal, TypeVar
 
 import boto3
 from botocore.config import Config
@@ -45,23 +49,31 @@ from snapshot.errors import (
     RemoteInvalid,
     RemoteUnavailable,
 )
-from snapshot.remote.api import Blob, Entry, Source, check_name
+from snapshot.remote.api import Blob, Entry, Source, check_name, new_file
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
+    from mypy_boto3_s3.type_defs import GetObjectOutputTypeDef, ListObjectsV2OutputTypeDef
+
+_T = TypeVar("_T")
 
 _CHUNK = 1 << 20
 _CONFLICT_TRIES = 6
-_DENIED = frozenset(
+_STALE = frozenset(
     {
-        "AccessDenied",
-        "AllAccessDisabled",
         "ExpiredToken",
+        "ExpiredTokenException",
         "InvalidAccessKeyId",
         "InvalidToken",
+        "RequestTimeTooSkewed",
         "SignatureDoesNotMatch",
+        "TokenRefreshRequired",
     }
 )
+"""What a server says of credentials that were good once; fresh ones may be at hand."""
+_WORDLESS = frozenset({"400", "401", "403"})
+"""What botocore makes of the same in an answer to HEAD, which has no body to say why."""
+_DENIED = _STALE | {"AccessDenied", "AllAccessDisabled"}
 _NO_S3_HINT = (
     "check the endpoint (endpoint= in the URL, HUBLET_S3_ENDPOINT): it must be an S3 server, and "
     "honour If-None-Match and If-Match on PUT"
@@ -98,6 +110,7 @@ class S3Remote:
         self._options = options
         self._prefix = f"{options.prefix}/" if options.prefix else ""
         self._pause = pause
+        self._renewing = threading.Lock()
         if options.ca_file is not None and not Path(options.ca_file).is_file():
             raise RemoteInvalid(f"ca_file {options.ca_file} is not there", op="open")
         try:
@@ -113,70 +126,73 @@ class S3Remote:
     def get(self, name: str) -> Blob:
         """GET into memory."""
         with _errors("get", self._at(name)):
-            answer = self._client.get_object(Bucket=self._options.bucket, Key=self._key(name))
+            answer = self._get(name)
             with contextlib.closing(answer["Body"]) as body:
                 return Blob(body.read(), answer["ETag"])
 
     def get_to_file(self, name: str, path: Path) -> int:
         """GET in pieces into a file; botocore checks the length of what comes."""
-        with _errors("get", self._at(name)):
-            answer = self._client.get_object(Bucket=self._options.bucket, Key=self._key(name))
-            with contextlib.closing(answer["Body"]) as body, path.open("xb") as file:
-                for chunk in body.iter_chunks(_CHUNK):
-                    file.write(chunk)
-                return file.tell()
+        with (
+            _errors("get", self._at(name)),
+            contextlib.closing(self._get(name)["Body"]) as body,
+            new_file(path) as file,
+        ):
+            for chunk in body.iter_chunks(_CHUNK):
+                file.write(chunk)
+            return file.tell()
 
     def put_if_absent(self, name: str, source: Source) -> str:
         """PUT with ``If-None-Match: *``."""
         bucket, key = self._options.bucket, self._key(name)
 
-        def send(body: bytes | BinaryIO, md5: str) -> str:
-            return self._client.put_object(
-                Bucket=bucket, Key=key, Body=body, ContentMD5=md5, IfNoneMatch="*"
-            )["ETag"]
+        def send(client: "S3Client") -> str:
+            with _body(source) as (body, md5):
+                return client.put_object(
+                    Bucket=bucket, Key=key, Body=body, ContentMD5=md5, IfNoneMatch="*"
+                )["ETag"]
 
         with _errors("put", self._at(name), refused=ObjectExists):
-            return self._through_conflicts(source, send)
+            return self._through_conflicts(send)
 
     def put_if_match(self, name: str, source: bytes, *, etag: str) -> str:
         """PUT with ``If-Match``."""
         bucket, key = self._options.bucket, self._key(name)
 
-        def send(body: bytes | BinaryIO, md5: str) -> str:
-            return self._client.put_object(
-                Bucket=bucket, Key=key, Body=body, ContentMD5=md5, IfMatch=etag
-            )["ETag"]
+        def send(client: "S3Client") -> str:
+            with _body(source) as (body, md5):
+                return client.put_object(
+                    Bucket=bucket, Key=key, Body=body, ContentMD5=md5, IfMatch=etag
+                )["ETag"]
 
         try:
             with _errors("put", self._at(name), refused=PreconditionFailed):
-                return self._through_conflicts(source, send)
+                return self._through_conflicts(send)
         except PreconditionFailed:
             self.head(name)  # raises ObjectMissing when that is why, see the module's docstring
             raise
 
     def head(self, name: str) -> Entry:
         """HEAD."""
+        bucket, key = self._options.bucket, self._key(name)
         with _errors("head", self._at(name)):
-            answer = self._client.head_object(Bucket=self._options.bucket, Key=self._key(name))
+            answer = self._ask(
+                lambda client: client.head_object(Bucket=bucket, Key=key), stale=_STALE | _WORDLESS
+            )
             return Entry(name, answer["ContentLength"], _utc(answer["LastModified"]))
 
     def list(self, under: str = "") -> Iterator[Entry]:
         """ListObjectsV2, page by page."""
-        pages = self._client.get_paginator("list_objects_v2").paginate(
-            Bucket=self._options.bucket, Prefix=self._prefix + under
-        )
         with _errors("list", self._at(under)):
-            for page in pages:
-                if not page.keys() & {"IsTruncated", "KeyCount", "Name"}:
-                    raise KeyError("IsTruncated")  # a web page, not a list without objects
+            for page in self._pages(self._prefix + under):
                 for each in page.get("Contents", []):
                     name = each["Key"].removeprefix(self._prefix)
                     yield Entry(name, each["Size"], _utc(each["LastModified"]))
 
     def delete(self, name: str) -> None:
         """DELETE; S3 answers the same whether there was one."""
+        bucket, key = self._options.bucket, self._key(name)
         with _errors("delete", self._at(name)), contextlib.suppress(ObjectMissing):
-            self._client.delete_object(Bucket=self._options.bucket, Key=self._key(name))
+            self._ask(lambda client: client.delete_object(Bucket=bucket, Key=key))
 
     def close(self) -> None:
         """Close the connections of the pool."""
@@ -192,14 +208,51 @@ class S3Remote:
     def _key(self, name: str) -> str:
         return self._prefix + check_name(name)
 
-    def _through_conflicts(
-        self, source: Source, send: Callable[[bytes | BinaryIO, str], str]
-    ) -> str:
+    def _get(self, name: str) -> "GetObjectOutputTypeDef":
+        bucket, key = self._options.bucket, self._key(name)
+        return self._ask(lambda client: client.get_object(Bucket=bucket, Key=key))
+
+    def _pages(self, under: str) -> Iterator["ListObjectsV2OutputTypeDef"]:
+        """Ask page by page, each by the client of the moment: a long list outlives credentials."""
+        bucket, after = self._options.bucket, ""
+        while True:
+            page = self._ask(functools.partial(_list_page, bucket=bucket, under=under, after=after))
+            if not page.keys() & {"IsTruncated", "KeyCount", "Name"}:
+                raise KeyError("IsTruncated")  # a web page, not a list without objects
+            yield page
+            if not page.get("IsTruncated"):
+                return
+            if page["NextContinuationToken"] == after:
+                raise KeyError("NextContinuationToken")  # it would go round and round
+            after = page["NextContinuationToken"]
+
+    def _ask(self, send: Callable[["S3Client"], _T], *, stale: frozenset[str] = _STALE) -> _T:
+        """Send a request; once more with fresh credentials when those at hand are refused."""
+        client = self._client
+        try:
+            return send(client)
+        except ClientError as error:
+            if _code(error) not in stale:
+                raise
+        except (NoCredentialsError, PartialCredentialsError):
+            pass  # they may have been written since the client was made
+        return send(self._renewed(client))
+
+    def _renewed(self, refused: "S3Client") -> "S3Client":
+        """Return a client other than the refused one; of several threads the first makes it.
+
+        The old one is not closed: other threads may be in the middle of a request.
+        """
+        with self._renewing:
+            if self._client is refused:
+                self._client = _client(self._options)
+            return self._client
+
+    def _through_conflicts(self, send: Callable[["S3Client"], str]) -> str:
         """Send, and again with jitter while the server says that two conditional writes met."""
         for tried in range(1, _CONFLICT_TRIES + 1):
             try:
-                with _body(source) as (body, md5):
-                    return send(body, md5)
+                return self._ask(send)
             except ClientError as error:
                 if _status(error) != 409 or tried == _CONFLICT_TRIES:
                     raise
@@ -239,6 +292,14 @@ def _client(options: S3Options) -> "S3Client":
     )
 
 
+def _list_page(
+    client: "S3Client", *, bucket: str, under: str, after: str
+) -> "ListObjectsV2OutputTypeDef":
+    if not after:
+        return client.list_objects_v2(Bucket=bucket, Prefix=under)
+    return client.list_objects_v2(Bucket=bucket, Prefix=under, ContinuationToken=after)
+
+
 @contextlib.contextmanager
 def _body(source: Source) -> Iterator[tuple[bytes | BinaryIO, str]]:
     """Give what boto3 sends, and its Content-MD5."""
@@ -256,6 +317,10 @@ def _body(source: Source) -> Iterator[tuple[bytes | BinaryIO, str]]:
 
 def _utc(moment: dt.datetime) -> dt.datetime:
     return moment.astimezone(dt.UTC)
+
+
+def _code(error: ClientError) -> str:
+    return error.response.get("Error", {}).get("Code", "")
 
 
 def _status(error: ClientError) -> int:
@@ -285,7 +350,7 @@ def _errors(
 
 
 def _answer(error: ClientError, op: str, name: str, *, refused: type[RemoteError]) -> RemoteError:
-    status, code = _status(error), error.response.get("Error", {}).get("Code", "")
+    status, code = _status(error), _code(error)
     text = error.response.get("Error", {}).get("Message") or code or f"HTTP {status}"
     if code == "NoSuchBucket":
         hint = "create the bucket, or correct its name in the URL"
