@@ -9,6 +9,7 @@ import pytest
 from snapshot.errors import RemoteDenied, RemoteError, RemoteInvalid, RemoteUnavailable
 from snapshot.remote import Remote, open_remote
 from tests.contract.remote_suite import SUITE, Check
+from tests.fault.memory_remote import MemoryRemote
 from tests.seaweed import Seaweed, seaweed
 
 
@@ -35,6 +36,11 @@ def s3_remote(s3_keys: Seaweed) -> Iterator[Remote]:
 @pytest.mark.parametrize("check", SUITE, ids=lambda check: check.__name__)
 def test_a_directory_keeps_the_contract(check: Check, tmp_path: Path) -> None:
     check(open_remote((tmp_path / "bucket").as_uri()), tmp_path)
+
+
+@pytest.mark.parametrize("check", SUITE, ids=lambda check: check.__name__)
+def test_the_fake_in_memory_keeps_the_contract(check: Check, tmp_path: Path) -> None:
+    check(MemoryRemote(), tmp_path)
 
 
 @pytest.mark.parametrize("check", SUITE, ids=lambda check: check.__name__)

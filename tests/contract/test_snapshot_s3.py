@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from hub.clock import SystemClock
 from hub.store import create_hub_key
 from snapshot.errors import Fenced, StartRefused
-from snapshot.remote import Remote, open_remote
+from snapshot.remote import FencingLevel, Remote, open_remote, probe
 from snapshot.restore import restore
 from snapshot.verify import verify
 from tests.seaweed import Seaweed, seaweed
@@ -55,6 +56,13 @@ async def test_a_hub_comes_back_from_a_bucket(tmp_path: Path, remote: Remote, ur
     async with serve(tmp_path / "new", remote, seed="2") as hub:
         assert hub.contents() == before
         assert hub.store.position.state_hash.hex() == state_hash
+
+
+def test_the_probe_finds_a_real_server_whole(remote: Remote) -> None:
+    remote.put_if_absent("HEAD", b"1")
+    found = probe(remote, SystemClock())
+    assert (found.fencing_level, found.missing) == (FencingLevel.ENFORCED, ())
+    assert [entry.name for entry in remote.list()] == ["HEAD"]
 
 
 async def test_of_two_hubs_on_one_bucket_the_second_to_write_is_refused(
