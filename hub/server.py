@@ -62,6 +62,7 @@ from hub.http.app import Api, Services
 from hub.http.auditing import Auditor, open_auditor
 from hub.http.durably import Durability
 from hub.http.health import Health
+from hub.http.info import RequestInfo
 from hub.http.metrics import ConnectionMetrics
 from hub.http.releasing import Handover
 from hub.http.tls import replace_leaf, server_context
@@ -339,7 +340,7 @@ class _Hub:
     def _refusal(self, info: RequestInfo) -> str:
         """Return why a request is not taken, "" when it is."""
         refusal = self._backup.refusal() or _broken(self.engine.store)
-        return refusal or ("" if info.is_read else self._backup.write_refusal())
+        return refusal or ("" if info.method in ("GET", "HEAD") else self._backup.write_refusal())
 
     def _not_releasable(self) -> str:
         if self._config.object_store:

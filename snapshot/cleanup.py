@@ -1,10 +1,10 @@
 """Clean-up in two phases: what retention lets go is named in a plan, and deleted hours later.
 
 Owns the plan objects, ``trash/<position>-<token>.json``, and the order. A plan is written, then
-HEAD stops naming what is in it (`Chain.commit_horizon`); once the plan is older than the minimum age
-by the bucket's clock its objects are deleted, each only if nothing names it (again), and each looked
-for afterwards, since there are stores that say "deleted" and keep the object. So a restore that is
-under way finds its segments for hours after they were let go.
+HEAD stops naming what is in it (`Chain.commit_horizon`); once the plan is older than the minimum
+age by the bucket's clock its objects are deleted, each only if nothing names it (again), and each
+looked for afterwards, since there are stores that say "deleted" and keep the object. So a restore
+that is under way finds its segments for hours after they were let go.
 """
 
 import datetime as dt

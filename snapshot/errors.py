@@ -27,6 +27,7 @@
     +-- TargetBusy                exit 9   a hub or another restore is at work on the directory
     +-- NothingToRestore          exit 3   the prefix holds no full snapshot, or none that old
     +-- TargetUnclear             exit 2   what to restore is no revision, time or position
+    +-- PinInvalid                exit 2   a pin's name is taken, unknown or no name
 
 Every error says the operation, the object and (where there is one) the position, and what to do
 next (`hint`). `recoverable`: trying the same again later can succeed without a human.
@@ -224,6 +225,12 @@ class CatchUpNeeded(SnapshotError):  # noqa: N818  see RemoteUnavailable
 
     exit_code = 8
     default_hint = "run: hub-restore restore --from URL --into DIR"
+
+
+class PinInvalid(SnapshotError):  # noqa: N818  see RemoteUnavailable
+    """The name of a pin is taken, unknown, or no name."""
+
+    exit_code = 2
 
 
 class TargetUnclear(SnapshotError):  # noqa: N818  see RemoteUnavailable

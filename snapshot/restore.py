@@ -81,7 +81,7 @@ def restore(
     is_held: bool = False,
     progress: Progress | None = None,
 ) -> Restored:
-    """Restore a state of a prefix, the newest by default, into a new, an empty or a hub's directory.
+    """Restore a state of a prefix, the newest by default, into a directory: new, empty or a hub's.
 
     `is_held`: the caller holds the directory (`target.occupied`). `is_last_consistent`: where
     segments are lost, be content with the newest state before `to`.

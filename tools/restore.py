@@ -26,7 +26,7 @@ from snapshot.errors import (
     SnapshotError,
     TargetNotEmpty,
 )
-from snapshot.head import Head, check_key, check_seal, decode_head
+from snapshot.head import Head, check_key, decode_head, open_head
 from snapshot.layout import HEAD
 from snapshot.remote import Remote, open_remote
 from snapshot.restore import restore as restore_hub
@@ -280,7 +280,7 @@ def _key(remote: Remote, key_file: Path | None, *, data_dir: Path) -> HubKey:
     except SnapshotError as error:
         error.hint = f"{path} is not its key; {error.hint}"
         raise
-    check_seal(head, key)
+    open_head(remote.get(HEAD).data, key)
     return key
 
 

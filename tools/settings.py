@@ -282,13 +282,13 @@ def _read_file(path: Path, problems: list[str]) -> Mapping[str, object]:
         return {}
     lines = "\n".join(faults).removeprefix(yaml.FAULTS_HEAD).splitlines()
     problems += [f"config: {path}: {line.strip()}" for line in lines]
-    found = _flattened(found, path, problems)
-    for key in found:
+    settings = _flattened(found, path, problems)
+    for key in settings:
         if key not in _BY_KEY:
             close = difflib.get_close_matches(key, _BY_KEY, n=1)
             hint = f", is {close[0]} meant?" if close else ""
             problems.append(f"{key}: there is no such setting{hint} ({path})")
-    return found
+    return settings
 
 
 def _flattened(

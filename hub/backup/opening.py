@@ -49,32 +49,38 @@ async def open_backup(
         return store, Backup(config, clock, store, chain=None, metrics=metrics)
     chain = Chain(remote, hub_key, clock=clock)
     allowed = Allowed(Source(config.bootstrap_source), Takeover(config.bootstrap_takeover))
-    store = await _opened(config, clock, chain, allowed)
+    store = await _opened(config, clock, chain, allowed, hub_key)
     backup = Backup(config, clock, store, chain=chain, metrics=metrics, allowed=allowed, pace=pace)
     return store, backup
 
 
-async def _opened(config: Config, clock: Clock, chain: Chain, allowed: Allowed) -> Store:
+async def _opened(
+    config: Config, clock: Clock, chain: Chain, allowed: Allowed, hub_key: HubKey
+) -> Store:
     """Return the store that the hub runs on."""
     if not has_store(config.store_dir()):
         if config.bootstrap_snapshot_url:
             await asyncio.to_thread(_move_in, config, chain, allowed)
-        await _prepare(config, clock, chain, allowed, store=None, damage="")
-        return Store.open(config.store_dir(), hub_key=chain.key, clock=clock)
+        await _prepare(config, clock, chain, allowed, key=hub_key, store=None, damage="")
+        return Store.open(config.store_dir(), hub_key=hub_key, clock=clock)
     try:
-        store = Store.open(config.store_dir(), hub_key=chain.key, clock=clock)
+        store = Store.open(config.store_dir(), hub_key=hub_key, clock=clock)
     except Corrupt as error:
-        decision = await _prepare(config, clock, chain, allowed, store=None, damage=str(error))
+        decision = await _prepare(
+            config, clock, chain, allowed, key=hub_key, store=None, damage=str(error)
+        )
         if not isinstance(decision, Restore | CatchUp):
             raise
-        return Store.open(config.store_dir(), hub_key=chain.key, clock=clock)
+        return Store.open(config.store_dir(), hub_key=hub_key, clock=clock)
     try:
-        is_rebuilt = await _prepare(config, clock, chain, allowed, store=store, damage="")
+        is_rebuilt = await _prepare(
+            config, clock, chain, allowed, key=hub_key, store=store, damage=""
+        )
     except BaseException:
         await store.close()
         raise
     if isinstance(is_rebuilt, Restore | CatchUp):
-        return Store.open(config.store_dir(), hub_key=chain.key, clock=clock)
+        return Store.open(config.store_dir(), hub_key=hub_key, clock=clock)
     return store
 
 
@@ -84,6 +90,7 @@ async def _prepare(
     chain: Chain,
     allowed: Allowed,
     *,
+    key: HubKey,
     store: Store | None,
     damage: str,
 ) -> Decision:
@@ -108,7 +115,7 @@ async def _prepare(
         done = await asyncio.to_thread(
             restore,
             chain.remote,
-            chain.key,
+            key,
             config.data_dir,
             clock=clock,
             to=parse_target(config.bootstrap_snapshot_to) if is_first else Latest(),

@@ -8,7 +8,8 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hub.backup.runner import Backup, Parts
+from hub.backup.parts import Parts
+from hub.backup.runner import Backup
 from hub.backup.status import (
     BACKUP_HEALTHY,
     CHAIN_VERIFIED,
