@@ -14,7 +14,7 @@ import contextlib
 import functools
 import shutil
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -62,8 +62,8 @@ class TendPolicy:
     first_drill_s: float = 300.0
     """After the start; the first full comes before."""
     retry_s: float = 60.0
-    chain: Policy = Policy()
-    retention: Retention = Retention()
+    chain: Policy = field(default_factory=Policy)
+    retention: Retention = field(default_factory=Retention)
 
 
 class Tender:

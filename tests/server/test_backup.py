@@ -139,7 +139,7 @@ async def until_metric(api: Api, name: str, is_met: Callable[[float], bool]) -> 
 
 
 async def shipped(api: Api) -> None:
-    await until_metric(api, "hublet_backup_unshipped_revisions", lambda value: value == 0)
+    await until_metric(api, "hublet_backup_lag_revisions", lambda value: value == 0)
 
 
 async def uids(api: Api, *collections: str) -> dict[str, tuple[str, str]]:
@@ -267,10 +267,10 @@ async def test_a_bucket_that_goes_away_and_comes_back_misses_nothing(
         await make(hub.admin, "t-c", collection=CLUSTERS)
         await hub.admin.patch(f"{MAPS}/t-1", {"data": {"x": "1"}})
         assert (await hub.admin.call("DELETE", f"{MAPS}/t-2")).status == 200
-        lag = await metric(hub.admin, "hublet_backup_unshipped_revisions")
+        lag = await metric(hub.admin, "hublet_backup_lag_revisions")
         await until_metric(hub.admin, "hublet_backup_failures_total", lambda count: count >= 2)
         await make(hub.admin, "t-10", "t-11")
-        assert await metric(hub.admin, "hublet_backup_unshipped_revisions") > lag > 0
+        assert await metric(hub.admin, "hublet_backup_lag_revisions") > lag > 0
         assert (await hub.admin.call("GET", "/readyz")).body == b"ok"
         bucket.give_back()
         await shipped(hub.admin)

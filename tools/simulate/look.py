@@ -17,7 +17,7 @@ from hub.meta.codec import json
 from tools.kubeconfig import Kubeconfig, read_kubeconfig
 from tools.simulate.resource import ACCEPT_JSON, ADDONS, CLUSTERS, CSRS, WORKS, Resource
 
-UNSHIPPED = "hublet_backup_unshipped_revisions"
+UNSHIPPED = "hublet_backup_lag_revisions"
 _POLL_S = 0.05
 _TIMEOUT_S = 10.0
 

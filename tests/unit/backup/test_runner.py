@@ -254,7 +254,7 @@ def test_an_outage_is_seen_in_the_metrics(make: Make) -> None:
             rig.store.change()
         await rig.run_for(10)
         value = rig.metrics.get_sample_value
-        assert value("hublet_backup_unshipped_revisions") == 3
+        assert value("hublet_backup_lag_revisions") == 3
         assert value("hublet_backup_failures_total") == 5
         assert value("hublet_backup_enabled") == 1
         assert rig.backup.shipped_revision() == 50
