@@ -42,7 +42,7 @@ _SHIPPED = obj(
     {
         "revision": whole("Newest revision in the object store.", bits=64),
         "seq": whole("Position in the chain, which counts segments.", bits=64),
-        "time": time("When the newest segment was committed."),
+        "time": time("When its newest segment was cut."),
     },
 )
 _LAG = obj(

@@ -28,6 +28,10 @@ _NAMESPACE = (
     " hub the account. clusteradm prints either."
 )
 _PROFILES = "ClusterProfiles are not kept by this hub."
+_OURS = (
+    "Hub and HubSnapshot, this hub's own kinds, tell of it and of its snapshots: see"
+    " [api.md](api.md#the-hub-itself-hubletiov1alpha1)."
+)
 _VERSION_PROTOBUF = "(content-type) application/vnd.kubernetes.protobuf -> application/json"
 _SET = "metadata/labels/cluster.open-cluster-management.io~1clusterset"
 
@@ -44,6 +48,7 @@ CLUSTERADM_DIFFERENCES: tuple[Difference, ...] = (
     Difference("clusteradm/7 *", "changes", "(content-type) text/plain*", _MANAGER),
     Difference("clusteradm/7 *", "changes", "(body) 404 page not found*", _MANAGER),
     Difference("clusteradm/23 *", "lacks", "/definitions/clusterprofiles*", _PROFILES),
+    Difference("clusteradm/26 GET /apis", "adds", "/hublet.io~1v1alpha1 hub*", _OURS),
     Difference("* GET configmaps", "changes", "/data/kubeconfig", _OWN),
     Difference("clusteradm/5? * clusterroles", "adds", "/metadata/labels/*", _ROLE),
     Difference("clusteradm/5? * clusterroles", "adds", "/metadata/annotations/*", _ROLE),

@@ -40,6 +40,10 @@ _MANAGER = (
     "Every hub of ours defines ClusterManager, by which tools tell a hub from another cluster; the"
     " recorded one had no operator."
 )
+_OURS = (
+    "Hub and HubSnapshot, this hub's own kinds, tell of it and of its snapshots: see"
+    " [api.md](api.md#the-hub-itself-hubletiov1alpha1)."
+)
 _NO_CACHE = (
     "The hub of this recording ran without a watch cache. With one, an API server answers as this"
     " hub does: with the seconds after which to ask again, and with both revisions."
@@ -93,6 +97,8 @@ KUBECTL_DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "* GET /openapi/v3", "adds", "/apis~1operator.open-cluster-management.io~1v1", _MANAGER
     ),
+    Difference("* GET /apis", "adds", "/hublet.io~1v1alpha1 hub*", _OURS),
+    Difference("* GET /openapi/v3", "adds", "/apis~1hublet.io~1v1alpha1", _OURS),
     Difference("1.3?/18? GET /openapi/v3", "changes", "(status) 304 -> 200", _LATE),
     Difference("1.3?/18? GET /openapi/v3", "changes", "(content-type)  -> application/json", _LATE),
     Difference("1.3?/18? GET /openapi/v3", "changes", '(body)  -> {"paths":*', _LATE),

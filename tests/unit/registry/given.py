@@ -46,13 +46,17 @@ class VirtualClock:
 
 @contextlib.asynccontextmanager
 async def an_engine(
-    path: Path, clock: VirtualClock, *, namespaces: Iterable[str] = ()
+    path: Path,
+    clock: VirtualClock,
+    *,
+    namespaces: Iterable[str] = (),
+    catalog: Catalog = CATALOG,
 ) -> AsyncIterator[Engine]:
     """An engine on an empty store, with some namespaces."""
     key = create_hub_key(path / "key", token=clock.token, outside=path / "data")
     store = Store.open(path / "data", hub_key=key, clock=clock)
     try:
-        engine = Engine(store, CATALOG, clock)
+        engine = Engine(store, catalog, clock)
         for name in namespaces:
             await engine.create(NAMESPACE, {"metadata": {"name": name}})
         yield engine
