@@ -64,13 +64,20 @@ def condition(hub: Obj, type_: str) -> tuple[str, str]:
 async def until(hub: InProcess, path: str, holds: Callable[[Obj], bool]) -> Obj:
     """Watch a kind until an object is as wanted; return it."""
     async with hub.admin.watch(f"{path}?watch=1") as watch:
-        while not holds(found := (await watch.next(20))["object"]):
-            pass
-    return found
+        while True:
+            found: Obj = (await watch.next(20))["object"]
+            if holds(found):
+                return found
 
 
 def is_healthy(hub: Obj) -> bool:
     return condition(hub, "BackupHealthy")[0] == "True"
+
+
+def is_gathered(role: Obj) -> bool:
+    """Whether a role is `view` and has what it gathers, which follows a moment after the start."""
+    groups = [group for rule in role.get("rules") or [] for group in rule.get("apiGroups") or []]
+    return role["metadata"]["name"] == "view" and "hublet.io" in groups
 
 
 # ------------------------------------------------------------------ reading
@@ -177,6 +184,7 @@ async def test_who_is_bound_to_view_reads_it_and_cannot_release(hub: InProcess) 
         roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
         subjects=[{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "vera"}],
     )
+    await until(hub, f"{RBAC}/clusterroles", is_gathered)
     await hub.admin.create(f"{RBAC}/clusterrolebindings", binding)
     vera = hub.admin.acting_as("vera")
     assert (await vera.get(HUB))["metadata"]["name"] == "hub"
