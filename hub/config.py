@@ -70,6 +70,8 @@ class Config:
     """Resources whose writes are answered when they are in the bucket, asked for or not."""
     audit_log: str = ""
     """Where requests are recorded, a file or ``-`` for standard output; empty: nowhere."""
+    restore_grace: float = 300.0
+    """Seconds for which, after a restore, nothing is destroyed for what the state does not know."""
     http2: Http2 = "auto"
     """HTTP/2 library: auto, ngh2 or h2."""
 

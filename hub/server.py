@@ -44,16 +44,19 @@ from hub.controllers.namespace import NamespaceController
 from hub.controllers.signer import Signer
 from hub.controllers.tokencleaner import TokenCleaner
 from hub.fleet.admission import install_admission
+from hub.fleet.ahead import Ahead, Lost
 from hub.fleet.approval import Approver
 from hub.fleet.bindings import Bindings
 from hub.fleet.completed import CompletedWorks
 from hub.fleet.definitions import OWN_DEFINITIONS, ensure_definitions
+from hub.fleet.differences import Differences
 from hub.fleet.features import Features
 from hub.fleet.kinds import FLEET
 from hub.fleet.leases import LeaseJudge
 from hub.fleet.namespaces import ManagedNamespaces
 from hub.fleet.registration import Registration
 from hub.fleet.requestpace import install_pace
+from hub.fleet.restoremetrics import RestoreMetrics
 from hub.fleet.returns import Returns
 from hub.fleet.schema.table import SCHEMAS
 from hub.fleet.sets import Sets
@@ -77,7 +80,15 @@ from hub.registry.crd.definition import definition_kind
 from hub.registry.engine import Engine
 from hub.registry.event import EVENT
 from hub.registry.expiry import EventExpiry
-from hub.registry.keeping import load_identity, load_url, save_identity
+from hub.registry.hold import Hold
+from hub.registry.keeping import (
+    Restored,
+    load_identity,
+    load_restored,
+    load_url,
+    save_identity,
+    save_restored,
+)
 from hub.registry.kind import Served
 from hub.registry.lookups import Lookups, follow_rbac, guard_rbac
 from hub.registry.metrics import EngineMetrics
@@ -90,10 +101,6 @@ _log = structlog.get_logger("hub.server")
 VERSION = "0.1.0"
 KUBERNETES_VERSION = ("1", "35")
 _STOP_GRACE_S = 5.0
-_HOLD_AFTER_RESTORE_S = 300.0
-"""How long nothing is deleted for what a restored state does not know (as long as a cluster's
-silence is taken for a gap).
-"""
 
 Task: TypeAlias = tuple[str, Callable[[], Coroutine[None, None, None]]]
 """A name and something that runs until it is cancelled."""
@@ -155,9 +162,14 @@ async def _run(
     try:
         config = replace(config, url=config.url or load_url(store))
         identity = load_identity(store) or await _new_identity(config, clock, store)
+        known = store.position.revision
         await backup.take_over(identity.hub_id)
+        restored = load_restored(store)
+        if backup.is_from_elsewhere:
+            restored = Restored(clock.now(), known, store.revision)
+            await save_restored(store, restored)
         identity = await _fit(config, clock, store, identity)
-        hub = _Hub(config, clock, store, backup, identity)
+        hub = _Hub(config, clock, store, backup=backup, identity=identity, restored=restored)
         with open_auditor(config.audit_log, clock, metrics) as auditor:
             announced = announced_url(hub.engine)
             server = await hub.open(sock, metrics, stop, auditor)
@@ -195,7 +207,14 @@ class _Hub:
     """The parts of one hub, wired."""
 
     def __init__(
-        self, config: Config, clock: Clock, store: Store, backup: Backup, identity: HubIdentity
+        self,
+        config: Config,
+        clock: Clock,
+        store: Store,
+        *,
+        backup: Backup,
+        identity: HubIdentity,
+        restored: Restored | None,
     ) -> None:
         self._config, self._clock, self._backup = config, clock, backup
         self._identity = identity
@@ -213,51 +232,59 @@ class _Hub:
         install_admission(self.engine, self._authorizer)
         install_pace(self.engine, clock, bootstrap_users=config.auto_approve_users)
         backup.follow(self._catalog)
-        self._hold_s = _HOLD_AFTER_RESTORE_S if backup.is_from_elsewhere else 0.0
-        self._definitions = Definitions(
-            self.engine, self._catalog, self._definition, own=OWN_DEFINITIONS, hold_s=self._hold_s
+        self._hold = Hold(clock, grace_s=_grace_left_s(config, clock, restored))
+        self._returns = Returns(self.engine, self._hold)
+        is_held = restored is not None and not self._hold.is_over
+        lost = Lost(Revision(restored.after), Revision(restored.upto)) if restored else None
+        self._ahead = Ahead(self._hold, lost if is_held else None)
+        self._differences = Differences(
+            self.engine, clock, hold=self._hold, ahead=self._ahead, is_restored=is_held
         )
-        self._returns = Returns(self.engine, clock)
+        self._definitions = Definitions(
+            self.engine, self._catalog, self._definition, own=OWN_DEFINITIONS, hold=self._hold
+        )
         self._objects = self._hub_objects(store)
         self.beside = _Beside(self._tasks(store))
 
     def _hub_objects(self, store: Store) -> HubObjects:
         """Return the keeper of what the hub says of itself."""
         identity, clock = self._identity, self._clock
-        hold_ends_s = clock.monotonic_s() + self._hold_s
         report = Report(
             backup=self._backup,
             store=store,
-            returns=self._returns,
+            hold=self._hold,
+            differences=self._differences,
             identity=Identity(identity.hub_id, VERSION, self._access().server),
             started=clock.now(),
-            held_s=lambda: hold_ends_s - clock.monotonic_s() if self._hold_s else 0.0,
+            source=self._config.bootstrap_source,
+            takeover=self._config.bootstrap_takeover,
         )
         return HubObjects(self.engine, report.status, report.points)
 
     def _tasks(self, store: Store) -> tuple[Task, ...]:
-        config, clock, engine, hold_s = self._config, self._clock, self.engine, self._hold_s
+        config, clock, engine, hold = self._config, self._clock, self.engine, self._hold
         approver = Approver(engine, self._authorizer, bootstrap_users=config.auto_approve_users)
         names = serving_names(config.public_url(config.address()[1]))
+        registration = Registration(engine, clock, auto_accept=config.auto_accept, hold=hold)
         defaults = NamespaceDefaults(engine, ca_pem=self._identity.serving_ca.cert_pem)
         return (
             ("store", store.watch_over),
             ("definitions", self._definitions.run),
             ("aggregation", RoleAggregator(engine).run),
-            ("namespace", NamespaceController(engine, self._catalog, hold_s=hold_s).run),
+            ("namespace", NamespaceController(engine, self._catalog, hold=hold).run),
             ("defaults", defaults.run),
-            ("garbage", GarbageCollector(engine, self._catalog, clock, hold_s=hold_s).run),
-            ("csr-cleaner", RequestCleaner(engine, clock, hold_s=hold_s).run),
+            ("garbage", GarbageCollector(engine, self._catalog, clock, hold=hold).run),
+            ("csr-cleaner", RequestCleaner(engine, clock, hold=hold).run),
             ("token-cleaner", TokenCleaner(engine, clock).run),
             ("approval", approver.run),
             ("signer", Signer(engine, self._identity.client_ca, clock).run),
-            ("registration", Registration(engine, clock, auto_accept=config.auto_accept).run),
+            ("registration", registration.run),
             ("leases", self._judge.run),
             ("sets", Sets(engine, clock).run),
             ("bindings", Bindings(engine, clock).run),
             ("features", Features(engine).run),
             ("managed-namespaces", ManagedNamespaces(engine).run),
-            ("completed-works", CompletedWorks(engine, clock, hold_s=hold_s).run),
+            ("completed-works", CompletedWorks(engine, clock, hold=hold).run),
             ("events", EventExpiry(engine, EVENT, clock).run),
             ("leaf", LeafKeeper(store, self._identity, clock, names=names, use=self._use).run),
             ("backup", self._backup.run),
@@ -316,6 +343,7 @@ class _Hub:
             "controllers": self.beside.missing,
         }
         _export(metrics, engine)
+        metrics.register(RestoreMetrics(self._hold, self._differences))
         return Services(
             engine=engine,
             catalog=self._catalog,
@@ -323,11 +351,13 @@ class _Hub:
             authenticator=Authenticator(tokens, find_secret=lookups.find_secret),
             authorizer=self._authorizer,
             tokens=tokens,
-            watching=Watching(engine, self._alarms),
+            watching=Watching(engine, self._alarms, bookmark=self._bookmark),
             health=Health(live={"ping": lambda: ""}, ready=checks, metrics=metrics),
             auditor=auditor,
             metrics=metrics,
             sightings=Sightings(clock),
+            ahead=self._ahead,
+            differences=self._differences,
             clock=clock,
             version=_version(),
             schema_of=self._schema_of,
@@ -363,6 +393,11 @@ class _Hub:
                 raise unavailable(refusal) from error
             return error.message
         return ""
+
+    def _bookmark(self) -> int:
+        """Return what bookmarks may carry: nothing that a restore would not bring back."""
+        present, config = self.engine.store.revision, self._config
+        return min(present, self._backup.shipped_revision()) if config.object_store else present
 
     def _schema_of(self, served: Served) -> Obj | None:
         """Return the schema of a kind that is not built in."""
@@ -484,6 +519,14 @@ async def _fit(config: Config, clock: Clock, store: Store, present: HubIdentity)
     if identity is not present or config.url != load_url(store):
         await save_identity(store, identity, url=config.url)
     return identity
+
+
+def _grace_left_s(config: Config, clock: Clock, restored: Restored | None) -> float:
+    """Return how long after this start a restore still holds; a crash meanwhile ends nothing."""
+    if restored is None:
+        return 0.0
+    since_s = (clock.now() - restored.at).total_seconds()
+    return max(config.restore_grace - max(since_s, 0.0), 0.0)
 
 
 def _broken(store: Store) -> str:

@@ -16,8 +16,9 @@ from hub.config import Config, ConfigError
 from hub.meta.codec import yaml
 from hub.meta.codec.json import encode, kind_of
 from hub.meta.errors import ApiError
+from tools.duration import parse_duration
 
-Value: TypeAlias = str | bool | int | Path | tuple[str, ...] | None
+Value: TypeAlias = str | bool | float | Path | tuple[str, ...] | None
 Reader: TypeAlias = Callable[[object, str], Value]
 CONFIG_FLAG, CONFIG_VARIABLE = "--config", "HUBLET_CONFIG"
 DEFAULT = "default"
@@ -51,6 +52,13 @@ def _boolean(value: object, key: str) -> bool:
     if isinstance(value, str) and word in _YES | _NO:
         return word in _YES
     raise _ValueProblemError(f"{key}: {value!r} must be true or false")
+
+
+def _span(value: object, key: str) -> float:
+    try:
+        return parse_duration("" if isinstance(value, bool) else str(value))
+    except ValueError as error:
+        raise _ValueProblemError(f"{key}: {error}") from None
 
 
 def _words(value: object, key: str) -> tuple[str, ...]:
@@ -193,6 +201,12 @@ SETTINGS = (
         _text,
         "Record every request in this file, as JSON lines; - is standard output.",
         "FILE",
+    ),
+    Setting(
+        "restore_grace",
+        _span,
+        "How long after a restore nothing is destroyed for what the state does not know.",
+        "TIME",
     ),
     Setting("http2", _text, "HTTP/2 library.", "[auto|ngh2|h2]"),
     Setting("log_level", _text, "JSON lines on stderr.", "[debug|info|warning|error]"),

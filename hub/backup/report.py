@@ -1,11 +1,10 @@
 """What the parts of a hub know, put together as `HubStatus` and as restorable points.
 
-Owns the judgement behind each condition. What nothing in the hub finds out yet (drills, the probe
-of the bucket, proofs of the recovery key, differences after a restore) is Unknown, never True.
+Owns the judgement behind each condition. What has not been found out yet (the first drill, the
+probe of the bucket, a proof of the key) is Unknown, never True.
 """
 
 import datetime as dt
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from hub.backup.parts import Parts
@@ -19,6 +18,7 @@ from hub.backup.status import (
     SETTLED,
     ClustersStatus,
     Condition,
+    DrillStatus,
     FencingStatus,
     FullStatus,
     HubStatus,
@@ -30,27 +30,26 @@ from hub.backup.status import (
     StartStatus,
     Truth,
 )
-from hub.fleet.returns import Returns
+from hub.fleet.differences import Differences, Summary
+from hub.registry.hold import Hold
 from hub.store import Store
 from snapshot.head import Head, SegmentRef
 
 _NO_STORE = "NoObjectStore"
-_RESTORED = "restored"
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The sources of a hub's status.
-
-    `held_s`: for how much longer the controllers that delete are held.
-    """
+    """The sources of a hub's status."""
 
     backup: Backup
     store: Store
-    returns: Returns
+    hold: Hold
+    differences: Differences
     identity: Identity
     started: dt.datetime
-    held_s: Callable[[], float]
+    source: str
+    takeover: str
 
     def status(self) -> HubStatus:
         """Return what the hub knows of itself now."""
@@ -65,8 +64,9 @@ class Report:
             shipped=None if head is None else _shipped(head),
             lag=LagStatus(parts.behind, parts.behind_s),
             last_full=_last_full(parts),
-            fencing=FencingStatus(None if parts.has_store else 0),
-            clusters=_clusters(self.returns),
+            last_drill=_last_drill(parts),
+            fencing=_fencing_status(parts),
+            clusters=_clusters(self.hold),
             conditions=tuple(self._conditions(parts)),
         )
 
@@ -80,19 +80,20 @@ class Report:
         return StartStatus(
             kind=parts.start_kind,
             at=self.started,
+            source=self.source,
+            takeover=self.takeover,
             restored_from="" if claim is None else claim.object_store,
-            restored_revision=None if claim is None else claim.rev,
+            restored_revision=None if claim is None else (claim.base or claim).rev,
         )
 
     def _conditions(self, parts: Parts) -> list[Condition]:
-        is_restored = parts.start_kind == _RESTORED
         return [
             _healthy(parts),
-            _of_store(parts, CHAIN_VERIFIED, "NotVerified", "no drill has been run yet"),
+            _verified(parts),
             _fencing(parts),
-            _key(is_restored=is_restored),
-            _settled(self.held_s()),
-            _differences(is_restored=is_restored),
+            _key(parts),
+            _settled(self.hold),
+            _differences(self.differences.summary()),
         ]
 
 
@@ -104,45 +105,77 @@ def _healthy(parts: Parts) -> Condition:
         return Condition(BACKUP_HEALTHY, "False", "Ended", parts.end)
     if parts.trouble:
         return Condition(BACKUP_HEALTHY, "False", "NotShipping", parts.trouble)
+    if parts.tended.trouble:
+        return Condition(BACKUP_HEALTHY, "False", "NotTended", parts.tended.trouble)
     if parts.head is None or parts.head.full is None:
         return Condition(BACKUP_HEALTHY, "Unknown", "Starting", "the first full is on its way")
     return Condition(BACKUP_HEALTHY, "True", "Shipping", "changes reach the object store")
 
 
-def _of_store(parts: Parts, type_: str, reason: str, message: str) -> Condition:
-    """Return a condition that nothing here judges yet."""
-    if parts.has_store:
-        return Condition(type_, "Unknown", reason, message)
-    return Condition(type_, "Unknown", _NO_STORE, "there is no object store")
+def _verified(parts: Parts) -> Condition:
+    """Judge the newest drill, and the newest look at what lies in the bucket."""
+    drill, listed = parts.tended.drill, parts.tended.listed
+    if not parts.has_store:
+        return Condition(CHAIN_VERIFIED, "Unknown", _NO_STORE, "there is no object store")
+    if listed is not None and listed.problem:
+        return Condition(CHAIN_VERIFIED, "False", "ObjectsAmiss", listed.problem)
+    if drill is None:
+        return Condition(CHAIN_VERIFIED, "Unknown", "NotVerified", "no drill has been run yet")
+    if drill.problem:
+        return Condition(CHAIN_VERIFIED, "False", "DrillFailed", drill.problem)
+    message = f"revision {drill.revision} was rebuilt from the bucket and is what was shipped"
+    return Condition(CHAIN_VERIFIED, "True", "DrillPassed", message)
 
 
 def _fencing(parts: Parts) -> Condition:
     if not parts.has_store:
         message = "without an object store nothing keeps two copies of this hub apart"
         return Condition(FENCING_ENFORCED, "False", _NO_STORE, message)
-    return _of_store(parts, FENCING_ENFORCED, "NotProbed", "what the store enforces is not probed")
+    if parts.tended.fencing_level is None:
+        message = "what the store enforces is being probed"
+        return Condition(FENCING_ENFORCED, "Unknown", "NotProbed", message)
+    if parts.tended.missing:
+        missing = "; ".join(parts.tended.missing)
+        return Condition(FENCING_ENFORCED, "False", "FencingDegraded", missing)
+    message = "of two writers the object store refuses one"
+    return Condition(FENCING_ENFORCED, "True", "Enforced", message)
 
 
-def _key(*, is_restored: bool) -> Condition:
-    if is_restored:
+def _key(parts: Parts) -> Condition:
+    if parts.tended.key_proven is not None:
+        message = "the key file has opened the newest snapshot"
+        return Condition(RECOVERY_KEY_PROVEN, "True", "DrillPassed", message)
+    if parts.claim is not None:
         message = "this hub was restored with the key that it has"
         return Condition(RECOVERY_KEY_PROVEN, "True", "RestoredWithIt", message)
-    message = "prove the copy that is kept elsewhere with: hub-restore keycheck"
+    message = "no drill has used it yet; prove the copy kept elsewhere with: hub-restore keycheck"
     return Condition(RECOVERY_KEY_PROVEN, "Unknown", "NotProven", message)
 
 
-def _settled(held_s: float) -> Condition:
-    if held_s > 0:
+def _settled(hold: Hold) -> Condition:
+    if not hold.is_over:
         message = "restored: nothing is deleted yet for what the restored state does not know"
         return Condition(SETTLED, "False", "HeldAfterRestore", message)
     return Condition(SETTLED, "True", "NothingHeld", "all controllers run")
 
 
-def _differences(*, is_restored: bool) -> Condition:
-    status: Truth = "Unknown" if is_restored else "True"
-    reason = "NotCompared" if is_restored else "NotRestored"
-    message = "what agents have has not been compared" if is_restored else "no restore, no gap"
-    return Condition(NO_DIFFERENCES, status, reason, message)
+def _differences(found: Summary) -> Condition:
+    if found.has_differences:
+        return Condition(NO_DIFFERENCES, "False", "DifferencesFound", found.message)
+    return Condition(NO_DIFFERENCES, "True", "NoneSeen", found.message)
+
+
+def _last_drill(parts: Parts) -> DrillStatus | None:
+    drill = parts.tended.drill
+    if drill is None:
+        return None
+    return DrillStatus(drill.revision, drill.at, drill.seconds, drill.problem or "passed")
+
+
+def _fencing_status(parts: Parts) -> FencingStatus:
+    if not parts.has_store:
+        return FencingStatus(0)
+    return FencingStatus(parts.tended.fencing_level, parts.tended.missing)
 
 
 def _shipped(head: Head) -> ShippedStatus:
@@ -159,11 +192,11 @@ def _last_full(parts: Parts) -> FullStatus | None:
     return FullStatus(full.to_rev, _cut_at(full), full.size, seconds)
 
 
-def _clusters(returns: Returns) -> ClustersStatus:
-    seconds = returns.seconds_to
+def _clusters(hold: Hold) -> ClustersStatus:
+    seconds = hold.seconds
     return ClustersStatus(
-        returns.expected,
-        returns.returned,
+        hold.expected,
+        hold.returned,
         seconds_to_50=seconds.get(50),
         seconds_to_95=seconds.get(95),
         seconds_to_100=seconds.get(100),
@@ -172,18 +205,18 @@ def _clusters(returns: Returns) -> ClustersStatus:
 
 def points_of(head: Head) -> list[SnapshotPoint]:
     """Return the points that HEAD's own segments end at, oldest first."""
-    first = head.seq - len(head.segments) + 1
     return [
         SnapshotPoint(
-            kind="full" if ref is head.full else "d0",
+            kind=ref.level,
             epoch=_epoch_of(ref),
-            seq=first + place,
+            seq=ref.seq,
             revision=ref.to_rev,
             at=_cut_at(ref),
             size=ref.size,
             object_name=ref.name,
+            is_verified=ref.is_verified,
         )
-        for place, ref in enumerate(head.segments)
+        for ref in head.segments
     ]
 
 

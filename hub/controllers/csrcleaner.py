@@ -17,6 +17,7 @@ from hub.meta.errors import ApiError
 from hub.meta.selectors import parse_label_selector
 from hub.registry.call import Preconditions
 from hub.registry.engine import Engine
+from hub.registry.hold import Hold
 from hub.registry.requests import CSR
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain
@@ -32,12 +33,12 @@ _WORKERS = 16
 class RequestCleaner:
     """Deletes requests that have served their time, and those that are too many.
 
-    `hold_s`: how long nothing goes by age after a start, so that agents can fetch what a restored
-    hub has for them. The number is always kept: more would stop an agent.
+    `hold`: until then nothing goes by age, so that agents can fetch what a restored hub has for
+    them. The number is always kept: more would stop an agent.
     """
 
-    def __init__(self, engine: Engine, clock: Clock, *, hold_s: float = 0.0) -> None:
-        self._engine, self._clock, self._hold_s = engine, clock, hold_s
+    def __init__(self, engine: Engine, clock: Clock, *, hold: Hold) -> None:
+        self._engine, self._clock, self._hold = engine, clock, hold
         self._awake_since = clock.now()
         self._queue = Queue()
         engine.watches.listen(CSR, self._changed)
@@ -58,7 +59,7 @@ class RequestCleaner:
             tasks.create_task(self._sweep_forever())
 
     async def _sweep_forever(self) -> None:
-        await asyncio.sleep(self._hold_s)
+        await self._hold.wait()
         while True:
             await self.sweep()
             await asyncio.sleep(_SWEEP_S)

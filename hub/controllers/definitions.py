@@ -5,7 +5,7 @@ is in the catalogue before its definition says Established, follows every change
 at once, and leaves with it; its watches end then, so that clients look again. The definitions of
 the hub's own kinds get their conditions and change nothing.
 
-After a restore definitions that were being deleted wait for `hold_s`, as all that deletes does.
+After a restore definitions that were being deleted wait for the hold, as all that deletes does.
 """
 
 import asyncio
@@ -31,6 +31,7 @@ from hub.registry.crd.conditions import (
 )
 from hub.registry.crd.custom import custom_kind
 from hub.registry.engine import Engine
+from hub.registry.hold import Hold
 from hub.registry.kind import Kind, Served
 from hub.registry.objects import is_deleting, meta_of
 from hub.registry.watch import Event
@@ -68,14 +69,15 @@ class Definitions:
         kind: Kind,
         *,
         own: Collection[str],
-        hold_s: float = 0.0,
+        hold: Hold,
     ) -> None:
-        self._engine, self._catalog, self._kind, self._hold_s = engine, catalog, kind, hold_s
+        self._engine, self._catalog, self._kind, self._hold = engine, catalog, kind, hold
         self._own = frozenset(own)
         self._built_in = _names(catalog) - self._own
         self._live: dict[str, _Live] = {}
         self._names: dict[str, tuple[str, Obj]] = {}
         self._emptying: set[str] = set()
+        self._held: set[str] = set()
         self._queue = Queue()
         engine.watches.listen(kind, self._changed)
         engine.watches.listen_to_all(self._content_changed)
@@ -155,13 +157,21 @@ class Definitions:
         """Reconcile until cancelled."""
         for definition in self._engine.each(self._kind):
             name = str(meta_of(definition)["name"])
-            self._queue.add_after(name, self._hold_s if is_deleting(definition) else 0.0)
-        await drain("definitions", self._queue, self.reconcile, workers=_WORKERS)
+            if is_deleting(definition):
+                self._held.add(name)
+            else:
+                self._queue.add(name)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(drain("definitions", self._queue, self.reconcile, workers=_WORKERS))
+            await self._hold.wait()
+            held, self._held = self._held, set()
+            for name in held:
+                self._queue.add(name)
 
     async def reconcile(self, name: str) -> float | None:
         """Bring one definition's status in order, or empty and release it."""
         definition = self._engine.peek(self._kind, name)
-        if definition is None:
+        if definition is None or name in self._held:
             return None
         if is_deleting(definition):
             return await self._finish(name, definition)

@@ -8,8 +8,8 @@ revision that were judged. What cannot be judged (a kind that is not served) is 
 Foreground and Orphan deletions leave a finalizer on the owner; taking it off, once the dependents
 are gone or no longer name the owner, is done here too.
 
-After a restore the collector only watches for `hold_s`: what an older snapshot does not know yet
-must not take its dependents with it.
+After a restore the collector only watches until the hold is over: what an older snapshot does not
+know yet must not take its dependents with it.
 """
 
 import asyncio
@@ -34,6 +34,7 @@ from hub.registry.deletion import (
     waits_for_orphaning,
 )
 from hub.registry.engine import Engine
+from hub.registry.hold import Hold
 from hub.registry.kind import Kind
 from hub.registry.objects import is_deleting, meta_of
 from hub.registry.report import reference_to, warn
@@ -64,10 +65,8 @@ class _Verdict:
 class GarbageCollector:
     """Collects what has lost its owners, and finishes deletions that wait for dependents."""
 
-    def __init__(
-        self, engine: Engine, catalog: Catalog, clock: Clock, *, hold_s: float = 0.0
-    ) -> None:
-        self._engine, self._catalog, self._clock, self._hold_s = engine, catalog, clock, hold_s
+    def __init__(self, engine: Engine, catalog: Catalog, clock: Clock, *, hold: Hold) -> None:
+        self._engine, self._catalog, self._clock, self._hold = engine, catalog, clock, hold
         self._queue = Queue()
         self._graph = OwnerGraph()
         self._waiting: dict[str, Key] = {}
@@ -145,9 +144,7 @@ class GarbageCollector:
         """Learn what is there, hold still if told to, then collect until cancelled."""
         for kind in self._kinds():
             await self._learn(kind)
-        if self._hold_s:
-            _log.info("garbage_collection_held", for_s=self._hold_s, dependents=len(self._graph))
-            await asyncio.sleep(self._hold_s)
+        await self._hold.wait()
         await drain("garbage", self._queue, self.reconcile, workers=_WORKERS)
 
     async def _learn(self, kind: Kind) -> None:

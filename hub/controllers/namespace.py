@@ -13,6 +13,7 @@ from hub.meta.errors import ApiError
 from hub.registry.builtin import NAMESPACE
 from hub.registry.catalog import Catalog
 from hub.registry.engine import Engine
+from hub.registry.hold import Hold
 from hub.registry.kind import Kind
 from hub.registry.objects import is_deleting, meta_of
 from hub.registry.watch import Event
@@ -29,13 +30,14 @@ _AT_ONCE = 64
 class NamespaceController:
     """Empties and removes terminating namespaces.
 
-    `hold_s`: how long namespaces wait that are Terminating at the start, after a restore.
+    `hold`: until it is over namespaces wait that are Terminating at the start.
     """
 
-    def __init__(self, engine: Engine, catalog: Catalog, *, hold_s: float = 0.0) -> None:
-        self._engine, self._catalog, self._hold_s = engine, catalog, hold_s
+    def __init__(self, engine: Engine, catalog: Catalog, *, hold: Hold) -> None:
+        self._engine, self._catalog, self._hold = engine, catalog, hold
         self._queue = Queue()
         self._terminating: set[str] = set()
+        self._held: set[str] = set()
         engine.watches.listen(NAMESPACE, self._changed)
         engine.watches.listen_to_all(self._content_changed)
 
@@ -57,11 +59,18 @@ class NamespaceController:
         """Reconcile until cancelled."""
         async for namespace in self._engine.paced(NAMESPACE):
             if is_deleting(namespace):
-                self._queue.add_after(str(meta_of(namespace)["name"]), self._hold_s)
-        await drain("namespace", self._queue, self.reconcile, workers=_WORKERS)
+                self._held.add(str(meta_of(namespace)["name"]))
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(drain("namespace", self._queue, self.reconcile, workers=_WORKERS))
+            await self._hold.wait()
+            held, self._held = self._held, set()
+            for name in held:
+                self._queue.add(name)
 
     async def reconcile(self, name: str) -> float | None:
         """Delete the contents of one terminating namespace; finish it when it is empty."""
+        if name in self._held:
+            return None
         namespace = self._engine.peek(NAMESPACE, name)
         if namespace is None or not is_deleting(namespace):
             return None

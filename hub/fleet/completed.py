@@ -5,6 +5,8 @@ Mirrors OCM's pkg/work/hub/controllers/manifestworkgarbagecollection:
 ManifestWorkReplicaSet is its maker's.
 """
 
+import asyncio
+
 from hub.clock import Clock
 from hub.fleet.conditions import find_condition
 from hub.fleet.kinds import MANIFEST_WORK
@@ -13,6 +15,7 @@ from hub.meta.errors import ApiError
 from hub.meta.timestamp import parse_time
 from hub.registry.call import Preconditions
 from hub.registry.engine import Engine
+from hub.registry.hold import Hold
 from hub.registry.objects import is_deleting, meta_of
 from hub.registry.watch import Event
 from hub.registry.workqueue import Queue, drain
@@ -25,12 +28,12 @@ _COMPLETE = "Complete"
 class CompletedWorks:
     """Deletes completed works at their time.
 
-    `hold_s`: how long none goes after a start, see `hub.server`.
+    `hold`: until then none goes.
     """
 
-    def __init__(self, engine: Engine, clock: Clock, *, hold_s: float = 0.0) -> None:
-        self._engine, self._clock = engine, clock
-        self._held_until_s = clock.monotonic_s() + hold_s
+    def __init__(self, engine: Engine, clock: Clock, *, hold: Hold) -> None:
+        self._engine, self._clock, self._hold = engine, clock, hold
+        self._held: set[str] = set()
         self._queue = Queue()
         engine.watches.listen(MANIFEST_WORK, self._changed)
 
@@ -44,7 +47,12 @@ class CompletedWorks:
             if _ttl(work) is not None:
                 meta = meta_of(work)
                 self._queue.add(f"{meta['namespace']}/{meta['name']}")
-        await drain("completed-works", self._queue, self.reconcile)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(drain("completed-works", self._queue, self.reconcile))
+            await self._hold.wait()
+            held, self._held = self._held, set()
+            for key in held:
+                self._queue.add(key)
 
     async def reconcile(self, key: str) -> float | None:
         """Delete one work if its time is over; return when it will be."""
@@ -55,6 +63,9 @@ class CompletedWorks:
             return None
         if left > 0:
             return left
+        if not self._hold.is_over:
+            self._held.add(key)
+            return None
         meta = meta_of(work)
         judged = Preconditions(str(meta["uid"]), str(meta["resourceVersion"]))
         try:
@@ -76,9 +87,7 @@ class CompletedWorks:
         except ValueError:
             return None
         # the agent's clock says when: one that is ahead must not keep a work for longer
-        age = max((self._clock.now() - since).total_seconds(), 0.0)
-        held = self._held_until_s - self._clock.monotonic_s()
-        return max(ttl - age, held)
+        return ttl - max((self._clock.now() - since).total_seconds(), 0.0)
 
 
 def _ttl(work: Obj) -> float | None:

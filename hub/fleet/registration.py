@@ -5,7 +5,9 @@ namespace, finalizers, RBAC, Lease, condition; on denial the rights are cut to l
 ManagedCluster. How a cluster goes is `hub.fleet.detachment`'s.
 
 A cluster that is simply absent is left alone: after a restore "not there" may mean "not known yet",
-and cutting a live agent's rights is worse than keeping them.
+and cutting a live agent's rights is worse than keeping them. For the same reason a cluster that was
+going, or was denied, when a restored hub starts keeps what it has until the hold is over: it may
+have been made anew or accepted since. What a person decides after the start is done at once.
 """
 
 import asyncio
@@ -24,13 +26,14 @@ from hub.fleet.conditions import (
     find_condition,
     set_condition,
 )
-from hub.fleet.detachment import FINALIZERS, Detachment
+from hub.fleet.detachment import FINALIZERS, FORCE, Detachment
 from hub.fleet.kinds import CLUSTER_GROUP, MANAGED_CLUSTER, MANAGED_CLUSTER_ADDON, MANIFEST_WORK
 from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.meta.timestamp import format_micro_time, format_time
 from hub.registry.builtin import LEASE, NAMESPACE
 from hub.registry.engine import Engine
+from hub.registry.hold import Hold
 from hub.registry.kind import Kind
 from hub.registry.objects import is_deleting, meta_of
 from hub.registry.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE_BINDING
@@ -51,8 +54,10 @@ _RBAC = {kind.kind: kind for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE_B
 class Registration:
     """Keeps what belongs to each ManagedCluster in step with it."""
 
-    def __init__(self, engine: Engine, clock: Clock, *, auto_accept: bool) -> None:
+    def __init__(self, engine: Engine, clock: Clock, *, auto_accept: bool, hold: Hold) -> None:
         self._engine, self._clock, self._auto_accept = engine, clock, auto_accept
+        self._restore = hold
+        self._held: set[str] = set()
         self._detachment = Detachment(engine, clock)
         self._queue = Queue()
         engine.watches.listen(MANAGED_CLUSTER, self._cluster_changed)
@@ -61,6 +66,8 @@ class Registration:
 
     def _cluster_changed(self, event: Event) -> None:
         before = event.previous
+        if before is None or _decisions(before) != _decisions(event.obj):
+            self._held.discard(event.name)
         if before is not None and _concerns(before) == _concerns(event.obj):
             self._queue.add_after(event.name, _UNHURRIED_S)  # many reports are one look
         else:
@@ -73,23 +80,32 @@ class Registration:
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
+        for cluster in () if self._restore.is_over else self._engine.each(MANAGED_CLUSTER):
+            if is_deleting(cluster) or not _is_wanted(cluster):
+                self._held.add(str(meta_of(cluster)["name"]))
         for name in self._engine.names(MANAGED_CLUSTER):
             self._queue.add(name)
-        await drain("registration", self._queue, self.reconcile, workers=_WORKERS)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(drain("registration", self._queue, self.reconcile, workers=_WORKERS))
+            await self._restore.wait()
+            held, self._held = self._held, set()
+            for name in held:
+                self._queue.add(name)
 
     async def reconcile(self, name: str) -> float | None:
         """Bring one cluster's belongings into order."""
         cluster = self._engine.peek(MANAGED_CLUSTER, name)
         if cluster is None:
             return None
+        is_held = name in self._held
         if is_deleting(cluster):
-            return await self._detachment.advance(name, cluster)
+            return None if is_held else await self._detachment.advance(name, cluster)
         if self._wants_auto_acceptance(cluster):
             await self._auto_accept_one(name)
             return None
-        if (cluster.get("spec") or {}).get("hubAcceptsClient"):
+        if _is_wanted(cluster):
             await self._accept(name, cluster)
-        elif self._is_to_deny(name, cluster):
+        elif not is_held and self._is_to_deny(name, cluster):
             await self._deny(name)
         await self._mark(name)
         return None
@@ -222,6 +238,16 @@ def _concerns(cluster: Obj) -> tuple[Obj, Obj, Obj | None, str]:
     meta = {key: value for key, value in meta_of(cluster).items() if key not in aside}
     accepted = find_condition(cluster, ACCEPTED)
     return meta, cluster.get("spec") or {}, accepted, condition_status(cluster, AVAILABLE)
+
+
+def _is_wanted(cluster: Obj) -> bool:
+    return bool((cluster.get("spec") or {}).get("hubAcceptsClient"))
+
+
+def _decisions(cluster: Obj) -> tuple[bool, bool, object]:
+    """Return what only persons decide about whether a cluster stays."""
+    forced = (meta_of(cluster).get("annotations") or {}).get(FORCE)
+    return _is_wanted(cluster), is_deleting(cluster), forced
 
 
 def _is_behind(present: Obj, wanted: Obj) -> bool:

@@ -1,71 +1,55 @@
-"""Which clusters have come back since the hub started: those whose agents renewed their Lease.
+"""Which clusters are back after a start: those whose agents have renewed their Lease since.
 
-Owns the count and its times, in memory. Clusters that were accepted when counting began are
-expected; what the hub writes into Leases before that is no return.
+Tells `hub.registry.hold`. Begins after the hub has refreshed the Leases itself, and listens no more
+once all are back.
 """
 
-from hub.clock import Clock
 from hub.fleet.conditions import ACCEPTED, condition_status
 from hub.fleet.kinds import MANAGED_CLUSTER
 from hub.fleet.registration import LEASE_NAME
+from hub.meta import Obj
 from hub.registry.builtin import LEASE
 from hub.registry.engine import Engine
+from hub.registry.hold import Hold
+from hub.registry.objects import is_deleting, meta_of
 from hub.registry.watch import Event
 from hub.store import Op
 
-SHARES = (50, 95, 100)
-"""Of a hundred clusters expected, those whose return is timed."""
-
 
 class Returns:
-    """Counts; nothing before `begin`. For the event loop's thread."""
+    """Counts the clusters that come back."""
 
-    def __init__(self, engine: Engine, clock: Clock) -> None:
-        self._engine, self._clock = engine, clock
-        self._began_s = 0.0
-        self._expected: frozenset[str] = frozenset()
-        self._away: set[str] = set()
-        self.seconds_to: dict[int, float] = {}
-        """Share (`SHARES`) -> seconds from `begin` until that many were back; absent until then."""
-        engine.watches.listen(LEASE, self._lease_changed)
-        engine.watches.listen(MANAGED_CLUSTER, self._cluster_changed)
-
-    @property
-    def expected(self) -> int:
-        """How many clusters there were, without those deleted before they came back."""
-        return len(self._expected)
-
-    @property
-    def returned(self) -> int:
-        """How many of them are back."""
-        return len(self._expected) - len(self._away)
+    def __init__(self, engine: Engine, hold: Hold) -> None:
+        self._engine, self._hold = engine, hold
 
     def begin(self) -> None:
-        """Expect the clusters accepted now, from now on."""
-        clusters = self._engine.each(MANAGED_CLUSTER)
-        self._expected = frozenset(
-            str(cluster["metadata"]["name"])
-            for cluster in clusters
-            if condition_status(cluster, ACCEPTED) == "True"
+        """Expect every cluster that is accepted and not going; call it before anyone is served."""
+        self._hold.expect(
+            str(meta_of(cluster)["name"])
+            for cluster in self._engine.each(MANAGED_CLUSTER)
+            if _is_expected(cluster)
         )
-        self._away, self.seconds_to = set(self._expected), {}
-        self._began_s = self._clock.monotonic_s()
+        if self._hold.awaited:
+            self._engine.watches.listen(LEASE, self._lease_changed)
+            self._engine.watches.listen(MANAGED_CLUSTER, self._cluster_changed)
 
     def _lease_changed(self, event: Event) -> None:
-        is_renewal = event.name == LEASE_NAME and event.change.op is Op.UPDATE
-        if is_renewal and event.namespace in self._away:
-            self._away.remove(event.namespace)
-            self._time()
+        # a Lease is made by the hub and renewed by its agent
+        if event.name != LEASE_NAME or event.change.op is not Op.UPDATE:
+            return
+        if self._hold.has_awaited(event.namespace):
+            self._rest_if_done()
 
     def _cluster_changed(self, event: Event) -> None:
-        """Wait no longer for a cluster that is deleted."""
-        if event.change.op is Op.DELETE and event.name in self._away:
-            self._expected -= {event.name}
-            self._away.remove(event.name)
-            self._time()
+        if event.change.op is Op.DELETE or not _is_expected(event.obj):
+            self._hold.forget(event.name)
+            self._rest_if_done()
 
-    def _time(self) -> None:
-        for share in SHARES:
-            is_reached = self.returned * 100 >= self.expected * share
-            if self.expected and is_reached and share not in self.seconds_to:
-                self.seconds_to[share] = self._clock.monotonic_s() - self._began_s
+    def _rest_if_done(self) -> None:
+        if not self._hold.awaited:
+            self._engine.watches.unlisten(LEASE, self._lease_changed)
+            self._engine.watches.unlisten(MANAGED_CLUSTER, self._cluster_changed)
+
+
+def _is_expected(cluster: Obj) -> bool:
+    return condition_status(cluster, ACCEPTED) == "True" and not is_deleting(cluster)

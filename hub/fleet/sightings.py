@@ -59,6 +59,12 @@ def is_agent(common_name: str) -> bool:
     return common_name.startswith(_PREFIX) and common_name.count(":") == 3
 
 
+def cluster_of(agent: str) -> tuple[str, str]:
+    """Return the cluster and the agent that the common name of an agent names."""
+    cluster, _, own = agent.removeprefix(_PREFIX).partition(":")
+    return cluster, own
+
+
 class Sightings:
     """Notes requests. For the event loop's thread."""
 
@@ -77,9 +83,9 @@ class Sightings:
         certificate_ends_unix_s: float | None,
     ) -> None:
         """Note a request if it is an agent's."""
-        cluster, _, agent = user.removeprefix(_PREFIX).partition(":")
         if not is_agent(user):
             return
+        cluster, agent = cluster_of(user)
         found = self._clusters.get(cluster)
         if found is None:
             if len(self._clusters) >= _MOST_CLUSTERS:

@@ -19,6 +19,8 @@ from hub.auth.rbac import Authorizer
 from hub.auth.tokens import ServiceAccountTokens
 from hub.auth.user import User
 from hub.clock import Clock
+from hub.fleet.ahead import RETRY_AFTER_S, Ahead, Look
+from hub.fleet.differences import Asked, Differences
 from hub.fleet.sightings import Sightings, is_agent
 from hub.http.api import Request, Responder
 from hub.http.auditing import Auditor
@@ -78,6 +80,8 @@ class Services:
     auditor: Auditor | None
     metrics: CollectorRegistry
     sightings: Sightings
+    ahead: Ahead
+    differences: Differences
     clock: Clock
     version: Obj
     url: str
@@ -141,6 +145,18 @@ class Api:
             user_agent=request.headers.get("user-agent") or "",
             certificate_ends_unix_s=peer.not_after_unix_s,
         )
+        if info is not None and reply.status >= 400:
+            self._services.differences.note(
+                Asked(
+                    user=peer.common_name,
+                    verb=info.verb,
+                    group=info.group,
+                    resource=info.resource,
+                    namespace=info.namespace,
+                    name=info.name,
+                    code=reply.status,
+                )
+            )
 
     async def _serve(self, request: Request, reply: Reply, entry: Entry | None) -> None:
         services = self._services
@@ -157,10 +173,19 @@ class Api:
         refusal = services.refusal(info)
         if refusal:
             raise unavailable(refusal)
+        if info.verb in ("list", "watch"):
+            self._hold_back(user, info)
         if info.verb == "watch":
             await self._verbs.run(info, request, user, reply)
         else:
             await self._bounded(info, request, user, reply)
+
+    def _hold_back(self, user: User, info: RequestInfo) -> None:
+        """Refuse for now what would make an agent remove what a restored state does not know."""
+        revision = info.query.get("resourceVersion", "")
+        look = Look(user.name, info.group, info.resource, info.namespace, revision)
+        if why := self._services.ahead.refusal(look):
+            raise unavailable(why, retry_after_s=RETRY_AFTER_S)
 
     async def _bounded(self, info: RequestInfo, request: Request, user: User, reply: Reply) -> None:
         """Run what must come to an end: not too many at once, and no longer than was asked.
@@ -230,10 +255,18 @@ class Api:
             about = self._services.tokens.openid_configuration(self._services.url)
             reply.send(200, encode(about), extra=_FOR_AN_HOUR)
         elif info.path.startswith(SIGHTINGS_PATH):
-            cluster = info.path.removeprefix(SIGHTINGS_PATH)
-            reply.document(200, self._services.sightings.of(cluster))
+            self._tell_sightings(info.path.removeprefix(SIGHTINGS_PATH), reply)
         elif not self._services.health.answer(info, reply):
             raise path_not_found()
+
+    def _tell_sightings(self, cluster: str, reply: Reply) -> None:
+        """Tell what was seen of one cluster; without a name, which ones the hub does not know."""
+        services = self._services
+        if cluster:
+            seen = services.sightings.of(cluster) | services.differences.of(cluster)
+            reply.document(200, seen)
+        else:
+            reply.document(200, {"unknown": services.differences.unknown_clusters()})
 
     def _discover(self, info: RequestInfo, request: Request, reply: Reply) -> bool:
         document = self._discovery.find(info.path, request.headers.get("accept"))

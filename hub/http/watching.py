@@ -10,7 +10,7 @@ reflectors rely on it.
 
 import asyncio
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from hub.http.api import Responder
@@ -33,10 +33,17 @@ _MAX_QUEUED_BYTES = 4 * 1024 * 1024
 
 
 class Watching:
-    """Starts and ends watches on one engine."""
+    """Starts and ends watches on one engine.
 
-    def __init__(self, engine: Engine, alarms: Alarms) -> None:
+    `bookmark` gives the revision that bookmarks carry, by default the present one. No change is
+    shown after a bookmark that it covers, so it may be lower, and never above the present.
+    """
+
+    def __init__(
+        self, engine: Engine, alarms: Alarms, *, bookmark: Callable[[], int] | None = None
+    ) -> None:
         self._engine, self._alarms = engine, alarms
+        self._bookmark = bookmark or (lambda: engine.store.revision)
 
     async def answer(
         self, renderer: Renderer, namespace: str, options: ListOptions, reply: Reply
@@ -50,7 +57,9 @@ class Watching:
             options.wants_initial_events is None and not options.revision
         )
         reply.stream()
-        watch = _OpenWatch(self._engine, renderer, namespace, options, reply.responder)
+        watch = _OpenWatch(
+            self._engine, renderer, namespace, options, reply.responder, bookmark=self._bookmark
+        )
         watcher = watch.watcher
         try:
             if wants_state:
@@ -128,7 +137,15 @@ class _OpenWatch:
     One object and no closures: a hub has five for every agent.
     """
 
-    __slots__ = ("_alarms", "_engine", "_renderer", "_responder", "_wants_bookmarks", "watcher")
+    __slots__ = (
+        "_alarms",
+        "_bookmark",
+        "_engine",
+        "_renderer",
+        "_responder",
+        "_wants_bookmarks",
+        "watcher",
+    )
 
     def __init__(
         self,
@@ -137,8 +154,11 @@ class _OpenWatch:
         namespace: str,
         options: ListOptions,
         responder: Responder,
+        *,
+        bookmark: Callable[[], int],
     ) -> None:
         self._engine, self._renderer, self._responder = engine, renderer, responder
+        self._bookmark = bookmark
         self._wants_bookmarks = options.wants_bookmarks
         self._alarms: tuple[Alarm, ...] = ()
         self.watcher = Watcher(
@@ -194,7 +214,7 @@ class _OpenWatch:
         return self._engine.clock.monotonic_s() + _BOOKMARK_EVERY_S
 
     def _send_bookmark(self) -> None:
-        revision = max(self.watcher.since, self._engine.store.revision)
+        revision = max(self.watcher.since, self._bookmark())
         is_first = self.watcher.next_variant().later is not None
         bookmark = self._renderer.bookmark(revision, is_first=is_first)
         self.watcher.send(frame("BOOKMARK", bookmark))

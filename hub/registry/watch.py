@@ -273,6 +273,12 @@ class WatchHub:
         """Call `listener` for every change of `kind`, in process."""
         self._listeners.setdefault(kind.id, []).append(listener)
 
+    def unlisten(self, kind: Kind, listener: Callable[[Event], None]) -> None:
+        """Call `listener` no more; nothing when it was not called anyway."""
+        found = self._listeners.get(kind.id, [])
+        if listener in found:
+            found.remove(listener)
+
     def listen_to_all(self, listener: Callable[[Event], None]) -> None:
         """Call `listener` for every change of any kind, also of kinds that come later."""
         self._listeners_to_all.append(listener)

@@ -17,6 +17,7 @@ from hub.controllers.surplus import THRESHOLD
 from hub.meta import Obj
 from hub.registry.call import SYSTEM_CALL, Call
 from hub.registry.engine import Engine
+from hub.registry.hold import Hold
 from hub.registry.requests import ADDON_NAME_LABEL, CSR
 from tests.server.agents import Wish
 from tests.unit.controllers.given import run_for, settle
@@ -75,7 +76,7 @@ class Given:
 async def a_cleaner(path: Path) -> AsyncIterator[Given]:
     clock = VirtualClock()
     async with an_engine(path, clock) as engine:
-        yield Given(engine, clock, RequestCleaner(engine, clock))
+        yield Given(engine, clock, RequestCleaner(engine, clock, hold=Hold(clock)))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ async def test_time_in_which_the_hub_was_away_does_not_count(tmp_path: Path) -> 
         await given.decide("x", "Approved")
         await given.sign("x")
         given.clock.move(10 * HOUR)
-        fresh = RequestCleaner(given.engine, given.clock)
+        fresh = RequestCleaner(given.engine, given.clock, hold=Hold(given.clock))
         given.clock.move(HOUR)
         await fresh.sweep()
         assert given.names() == ["x"]
@@ -183,6 +184,6 @@ async def test_a_group_that_is_too_large_at_the_start_is_cut(tmp_path: Path) -> 
         for n in range(120):
             given.clock.move(1)
             await given.ask(f"r{n:03}")
-        fresh = RequestCleaner(given.engine, given.clock)
+        fresh = RequestCleaner(given.engine, given.clock, hold=Hold(given.clock))
         await run_for(fresh.run, lambda: len(given.names()) == 5)
         assert given.names()[-1] == "r119"

@@ -17,6 +17,7 @@ from hub.registry.call import Deleted
 from hub.registry.deletion import Policy
 from hub.registry.engine import Engine
 from hub.registry.event import EVENT
+from hub.registry.hold import Hold
 from hub.registry.objects import is_deleting
 from hub.registry.rbac import CLUSTER_ROLE
 from tests.unit.controllers.given import (
@@ -59,10 +60,10 @@ class Given:
 
 
 @contextlib.asynccontextmanager
-async def a_collector(path: Path, *, hold_s: float = 0.0) -> AsyncIterator[Given]:
+async def a_collector(path: Path) -> AsyncIterator[Given]:
     clock = VirtualClock()
     async with an_engine(path, clock, namespaces=("a", "b", "default")) as engine:
-        yield Given(engine, clock, GarbageCollector(engine, CATALOG, clock, hold_s=hold_s))
+        yield Given(engine, clock, GarbageCollector(engine, CATALOG, clock, hold=Hold(clock)))
 
 
 async def test_dependents_follow_their_owner_down_a_chain(tmp_path: Path) -> None:
@@ -293,7 +294,7 @@ async def test_what_happened_before_the_start_is_made_up_for(tmp_path: Path) -> 
         await given.delete("a")
         await given.delete("c", "Orphan")
         await given.delete("e", "Foreground")
-        fresh = GarbageCollector(given.engine, CATALOG, given.clock)
+        fresh = GarbageCollector(given.engine, CATALOG, given.clock, hold=Hold(given.clock))
         await run_for(fresh.run, lambda: names(given.engine) == ["d"])
         assert "ownerReferences" not in given.get("d")["metadata"]
 
@@ -307,7 +308,8 @@ def test_a_restored_hub_deletes_nothing_while_it_is_held(tmp_path: Path) -> None
             await shown()
             loop = asyncio.get_running_loop()
             began = loop.time()
-            fresh = GarbageCollector(given.engine, CATALOG, given.clock, hold_s=300)
+            hold = Hold(given.clock, grace_s=300)
+            fresh = GarbageCollector(given.engine, CATALOG, given.clock, hold=hold)
             task = asyncio.ensure_future(fresh.run())
             collected = deletion_of(given.engine, CONFIG_MAP)
             await asyncio.sleep(299)

@@ -13,6 +13,7 @@ from hub.meta import Obj
 from hub.meta.errors import Resource
 from hub.registry.builtin import CONFIG_MAP, LEASE, NAMESPACE
 from hub.registry.engine import Engine
+from hub.registry.hold import Hold
 from tests.unit.controllers.given import config_map, deletion_of, names, settle
 from tests.unit.registry.given import CATALOG, VirtualClock, VirtualLoop, an_engine
 
@@ -50,7 +51,7 @@ class Given:
 async def a_namespace(path: Path) -> AsyncIterator[Given]:
     clock = VirtualClock()
     async with an_engine(path, clock, namespaces=("a", "b")) as engine:
-        yield Given(engine, clock, NamespaceController(engine, CATALOG))
+        yield Given(engine, clock, NamespaceController(engine, CATALOG, hold=Hold(clock)))
 
 
 async def test_the_contents_go_and_then_the_namespace(tmp_path: Path) -> None:
@@ -126,7 +127,8 @@ def test_after_a_restore_a_namespace_that_was_going_waits(tmp_path: Path) -> Non
     async def test() -> None:
         async with a_namespace(tmp_path) as given:
             await given.engine.delete(NAMESPACE, "a")
-            fresh = NamespaceController(given.engine, CATALOG, hold_s=300)
+            hold = Hold(given.clock, grace_s=300)
+            fresh = NamespaceController(given.engine, CATALOG, hold=hold)
             task = asyncio.ensure_future(fresh.run())
             gone = deletion_of(given.engine, NAMESPACE)
             await asyncio.sleep(299)

@@ -7,6 +7,7 @@ from hub.fleet.conditions import set_condition
 from hub.fleet.kinds import MANIFEST_WORK
 from hub.meta import Obj
 from hub.registry.engine import Engine
+from hub.registry.hold import Hold
 from tests.unit.registry.given import VirtualClock, an_engine
 
 
@@ -29,7 +30,7 @@ async def complete(engine: Engine, clock: VirtualClock, status: str = "True") ->
 async def test_a_complete_work_goes_when_its_time_is_over(tmp_path: Path) -> None:
     clock = VirtualClock()
     async with an_engine(tmp_path, clock, namespaces=("c",)) as engine:
-        works = CompletedWorks(engine, clock)
+        works = CompletedWorks(engine, clock, hold=Hold(clock))
         await engine.create(MANIFEST_WORK, work(), namespace="c")
         assert await works.reconcile("c/w") is None
         clock.move(100)
@@ -46,7 +47,7 @@ async def test_a_complete_work_goes_when_its_time_is_over(tmp_path: Path) -> Non
 async def test_a_work_that_is_not_complete_any_more_stays(tmp_path: Path) -> None:
     clock = VirtualClock()
     async with an_engine(tmp_path, clock, namespaces=("c",)) as engine:
-        works = CompletedWorks(engine, clock)
+        works = CompletedWorks(engine, clock, hold=Hold(clock))
         await engine.create(MANIFEST_WORK, work(ttl=0), namespace="c")
         await complete(engine, clock, "False")
         assert await works.reconcile("c/w") is None
@@ -61,7 +62,7 @@ async def test_works_without_a_ttl_or_of_a_replica_set_stay(tmp_path: Path) -> N
     ):
         path.mkdir()
         async with an_engine(path, clock, namespaces=("c",)) as engine:
-            works = CompletedWorks(engine, clock)
+            works = CompletedWorks(engine, clock, hold=Hold(clock))
             await engine.create(MANIFEST_WORK, given, namespace="c")
             await complete(engine, clock)
             clock.move(10_000)
@@ -73,7 +74,7 @@ async def test_an_agent_whose_clock_is_ahead_keeps_no_work_for_longer(tmp_path: 
     clock, ahead = VirtualClock(), VirtualClock()
     ahead.move(10_000)
     async with an_engine(tmp_path, clock, namespaces=("c",)) as engine:
-        works = CompletedWorks(engine, clock)
+        works = CompletedWorks(engine, clock, hold=Hold(clock))
         await engine.create(MANIFEST_WORK, work(), namespace="c")
         await complete(engine, ahead)
         assert await works.reconcile("c/w") == 60
@@ -82,10 +83,11 @@ async def test_an_agent_whose_clock_is_ahead_keeps_no_work_for_longer(tmp_path: 
 async def test_nothing_goes_while_a_restored_hub_is_held(tmp_path: Path) -> None:
     clock = VirtualClock()
     async with an_engine(tmp_path, clock, namespaces=("c",)) as engine:
-        works = CompletedWorks(engine, clock, hold_s=300)
+        works = CompletedWorks(engine, clock, hold=Hold(clock, grace_s=300))
         await engine.create(MANIFEST_WORK, work(ttl=0), namespace="c")
         await complete(engine, clock)
-        assert await works.reconcile("c/w") == 300
+        assert await works.reconcile("c/w") is None
+        assert engine.find(MANIFEST_WORK, "w", "c") is not None
         clock.move(300)
         assert await works.reconcile("c/w") is None
         assert engine.find(MANIFEST_WORK, "w", "c") is None

@@ -10,6 +10,7 @@ from hub.fleet.registration import Registration
 from hub.meta import Obj
 from hub.meta.errors import ApiError, unavailable
 from hub.registry.engine import Change, Engine
+from hub.registry.hold import Hold
 from hub.registry.kind import Kind
 from hub.registry.rbac import CLUSTER_ROLE, ROLE_BINDING
 from tests.unit.registry.given import VirtualClock, an_engine
@@ -30,7 +31,7 @@ async def test_a_cluster_denied_before_its_acceptance_was_told_loses_its_rights(
 ) -> None:
     clock = VirtualClock()
     async with an_engine(tmp_path, clock) as engine:
-        registration = Registration(engine, clock, auto_accept=False)
+        registration = Registration(engine, clock, auto_accept=False, hold=Hold(clock))
         await engine.create(MANAGED_CLUSTER, {"metadata": {"name": "c"}})
         if is_denied_before:
             for is_accepted in (True, False):
@@ -67,7 +68,7 @@ async def test_a_cluster_that_was_never_accepted_is_not_told_that_it_is_denied(
 ) -> None:
     clock = VirtualClock()
     async with an_engine(tmp_path, clock) as engine:
-        registration = Registration(engine, clock, auto_accept=False)
+        registration = Registration(engine, clock, auto_accept=False, hold=Hold(clock))
         await engine.create(MANAGED_CLUSTER, {"metadata": {"name": "c"}})
         await registration.reconcile("c")
         assert condition_status(engine.get(MANAGED_CLUSTER, "c"), ACCEPTED) == ""
