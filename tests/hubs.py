@@ -202,6 +202,7 @@ async def running_hub(
     seal: tuple[str, ...] = (),
     durable: tuple[str, ...] = (),
     pace: PacePolicy | None = None,
+    restore_grace: float = 300.0,
 ) -> AsyncIterator[InProcess]:
     """Run a hub for the length of the block, and stop it cleanly; raises what ended it."""
     config = Config(
@@ -217,6 +218,7 @@ async def running_hub(
         audit_log=audit_log,
         seal=seal,
         durable=durable,
+        restore_grace=restore_grace,
     )
     stop = asyncio.Event()
     started: asyncio.Future[Started] = asyncio.get_running_loop().create_future()

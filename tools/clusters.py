@@ -13,12 +13,15 @@ from hub.fleet.registration import LEASE_NAME
 from hub.meta import Obj
 from hub.meta.timestamp import human_duration, parse_time
 from tools.asking import asks_a_hub, run
-from tools.caller import METADATA, Caller
+from tools.caller import METADATA, Caller, RefusedError
 from tools.joining import CLUSTERS
+from tools.why import AGENTS
 
 _WORKS = "/apis/work.open-cluster-management.io/v1/manifestworks"
 _ADDONS = "/apis/addon.open-cluster-management.io/v1alpha1/managedclusteraddons"
 _LEASES = "/apis/coordination.k8s.io/v1/leases"
+_NAMED = 10
+"""How many clusters are named that the hub does not know."""
 _HEAD = ("NAME", "ACCEPTED", "JOINED", "AVAILABLE", "HEARD", "VERSION", "WORKS", "ADD-ONS")
 _KEYS = ("name", "accepted", "joined", "available", "heard", "version", "works", "addons")
 
@@ -35,6 +38,10 @@ def clusters(*, kubeconfig: Path | None, selector: str, output: str) -> None:
         return
     for line in lines(rows):
         click.echo(line)
+    if names := run(kubeconfig, read_unknown):
+        shown = ", ".join(names[:_NAMED])
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        click.echo(f"{len(names)} come with a certificate and are not known: {shown}{more}")
 
 
 async def read(caller: Caller, selector: str = "") -> list[Obj]:
@@ -66,6 +73,15 @@ async def read(caller: Caller, selector: str = "") -> list[Obj]:
         is_deleting = "deletionTimestamp" in cluster["metadata"]
         rows.append({**dict(zip(_KEYS, facts, strict=True)), "deleting": is_deleting})
     return rows
+
+
+async def read_unknown(caller: Caller) -> list[str]:
+    """Return the clusters whose agents come though the hub does not know them, if we may know."""
+    try:
+        found = await caller.find(f"{AGENTS}/")
+    except RefusedError:
+        return []
+    return sorted(str(each["name"]) for each in (found or {}).get("unknown") or ())
 
 
 def _by_namespace(items: list[Obj]) -> Counter[str]:

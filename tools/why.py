@@ -129,7 +129,14 @@ def judge(facts: Facts) -> Iterator[str]:
     refused = [
         r for r in facts.requests if has_condition(r, "Denied") or has_condition(r, "Failed")
     ]
-    if facts.cluster is None:
+    if facts.cluster is None and facts.seen.get("unknownSince"):
+        yield (
+            f"the hub does not know it, and since {_ago(facts, facts.seen['unknownSince'])} its "
+            "agent comes with a valid certificate of this hub: it was deleted, or the hub was "
+            "restored to a state from before it joined. Make the ManagedCluster again, with "
+            "spec.hubAcceptsClient: true, and the agent goes on without registering"
+        )
+    elif facts.cluster is None:
         yield "the hub does not know it: its agent has never registered, or it was deleted"
     elif facts.deleted:
         yield _going(facts)
@@ -153,7 +160,28 @@ def judge(facts: Facts) -> Iterator[str]:
             f"{last.get('reason', '')} {last.get('message', '')}".rstrip()
         )
     if facts.cluster is not None and not facts.deleted:
+        yield from _after_a_restore(facts)
         yield from _of_a_known_one(facts)
+
+
+def _after_a_restore(facts: Facts) -> Iterator[str]:
+    """Yield what the agent has and a restored hub lacks."""
+    missing = [str(each["name"]) for each in facts.seen.get("unknownObjects") or ()]
+    shown = ", ".join(missing[-_NAMED:])
+    if facts.seen.get("isHeld"):
+        yield (
+            "the hub was restored to an older state than its agent has seen: its works are not "
+            "listed to it until the restore grace period is over, and then it removes within an "
+            "hour what it applied for works that the hub lacks. Make them again before, restore a "
+            "later state, or start the hub with another --restore-grace"
+        )
+    elif facts.seen.get("isAhead"):
+        yield (
+            "the hub was restored to an older state than its agent had seen: what it applied for "
+            "works that the hub lacks goes within an hour, unless they are made again"
+        )
+    if missing:
+        yield f"its agent reports on what the hub does not have: {shown}"
 
 
 def _going(facts: Facts) -> str:

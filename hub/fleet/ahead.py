@@ -14,17 +14,24 @@ and are never shipped. So bookmarks carry no revision that is not shipped (`hub.
 
 from dataclasses import dataclass
 
+import structlog
+
 from hub.fleet.kinds import MANAGED_CLUSTER_ADDON, MANIFEST_WORK
 from hub.fleet.sightings import is_agent
 from hub.registry.hold import Hold
 from hub.store import Revision
 
+_log = structlog.get_logger("hub.fleet")
 RETRY_AFTER_S = 10
 """Thousands of agents may wait."""
 _RESOURCES = {(kind.storage.group, kind.plural) for kind in (MANIFEST_WORK, MANAGED_CLUSTER_ADDON)}
 _WHY = (
     "the hub was restored to an older state and this agent has seen a later one: it is answered "
     "when the restore grace period is over, so that it does not remove what the hub no longer knows"
+)
+_HINT = (
+    "agents have seen a later state than the one restored: make again what is missing, or restore "
+    "a later state, before the grace period is over; see hublet why NAME"
 )
 
 
@@ -77,7 +84,14 @@ class Ahead:
             return ""
         revision = int(look.revision) if look.revision.isdecimal() else 0
         if lost.has(revision):
-            self._clusters.add(look.namespace)
+            self._note(look.namespace)
         elif revision or not self._clusters:
             return ""
         return _WHY if self.is_holding else ""
+
+    def _note(self, cluster: str) -> None:
+        """Note a cluster, and say of the first one what it means."""
+        if not self._clusters:
+            for_s = round(self._hold.grace_left_s)
+            _log.warning("history_lost", seen_by=cluster, held_for_s=for_s, hint=_HINT)
+        self._clusters.add(cluster)

@@ -1,5 +1,6 @@
 """How the fleet comes back, as metrics; after every start."""
 
+import math
 from collections.abc import Iterator
 
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -30,6 +31,5 @@ class RestoreMetrics(Collector):
         text = "From the start until so many per cent of the clusters had renewed."
         seconds = GaugeMetricFamily("hublet_restore_seconds", text, labels=["percent"])
         for share, after_s in self._hold.seconds.items():
-            if after_s is not None:
-                seconds.add_metric([str(share)], after_s)
+            seconds.add_metric([str(share)], math.nan if after_s is None else after_s)
         yield seconds

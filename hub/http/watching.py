@@ -81,7 +81,7 @@ class Watching:
         """Send what there is as ADDED events, then (WatchList) the bookmark that ends them."""
         engine, watcher = self._engine, watch.watcher
         entries = select(engine, watcher.kind, watcher.namespace, options)
-        watcher.since = entries.revision
+        watcher.since = watcher.told = entries.revision
         watcher.cut = partial(reply.responder.abort, Cut.SLOW_READER)
         watch.begin(self._alarms, options)
         lines = (
@@ -102,7 +102,7 @@ class Watching:
         engine, watcher = self._engine, watch.watcher
         kind = watcher.kind
         # without a revision (sendInitialEvents=false): from now on
-        after = watcher.since = Revision(options.revision or engine.store.revision)
+        after = watcher.since = watcher.told = Revision(options.revision or engine.store.revision)
         if after < (oldest := engine.forgotten.oldest(kind)):
             raise expired(f"too old resource version: {after} ({oldest})")
         prefix = key_prefix(kind.id, watcher.namespace or None)
@@ -214,7 +214,7 @@ class _OpenWatch:
         return self._engine.clock.monotonic_s() + _BOOKMARK_EVERY_S
 
     def _send_bookmark(self) -> None:
-        revision = max(self.watcher.since, self._bookmark())
+        revision = max(self.watcher.told, self._bookmark())
         is_first = self.watcher.next_variant().later is not None
         bookmark = self._renderer.bookmark(revision, is_first=is_first)
         self.watcher.send(frame("BOOKMARK", bookmark))

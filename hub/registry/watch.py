@@ -94,8 +94,9 @@ def frame(type_: str, document: bytes) -> bytes:
 class Watcher:
     """One open watch.
 
-    `since`: changes at or below it have been seen; `held` keeps frames while the start is being
-    sent; `cut` ends a watch without a clean end, so that its client lists again.
+    `since`: changes at or below it have been seen; `told`: the highest revision that its client
+    knows of; `held` keeps frames while the start is being sent; `cut` ends a watch without a clean
+    end, so that its client lists again.
     """
 
     kind: Kind
@@ -106,6 +107,7 @@ class Watcher:
     variant: Variant
     sink: Sink
     since: Revision
+    told: int = 0
     held: list[bytes] | None = None
     held_limit_bytes: int = 0
     cut: Callable[[], None] | None = None
@@ -138,6 +140,7 @@ class Watcher:
         type_ = self._type_of(event)
         if type_ is None:
             return False
+        self.told = change.revision
         self.send(event.frame(type_, self.next_variant()))
         return True
 

@@ -159,3 +159,20 @@ def _facts(*, cluster: Obj | None = None, lease: Obj | None = None) -> Facts:
         context_cluster="hub",
         now=NOW,
     )
+
+
+@pytest.mark.parametrize(
+    ("known", "more", "says"),
+    [
+        (False, {"unknownSince": LONG_AGO}, "restored to a state from before it joined"),
+        (True, {"isAhead": True, "isHeld": True}, "not listed to it until the restore grace"),
+        (True, {"isAhead": True, "isHeld": False}, "goes within an hour, unless they are made"),
+        (True, {"unknownObjects": [{"name": "manifestworks c/w"}]}, "reports on what the hub does"),
+    ],
+)
+def test_what_a_restore_has_lost_is_told(known: bool, more: Obj, says: str) -> None:
+    found = cluster((AVAILABLE, "True")) if known else None
+    facts = Facts("c", found, LEASE, [], {**seen(), **more}, "s", "f", "x", now=NOW)
+    assert says in " ".join(judge(facts))
+    plain = Facts("c", found, LEASE, [], seen(), "s", "f", "x", now=NOW)
+    assert says not in " ".join(judge(plain))

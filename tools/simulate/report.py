@@ -120,6 +120,11 @@ def render_report(outcome: Outcome, tally: Tally) -> Obj:
         "lease_put_ms": lease_puts(tally),
         "work_delivery_ms": deliveries(tally),
         "reconnect_seconds": spread(tally.outages_s),
+        "evictions": {
+            "begun": tally.evictions_begun,
+            "ended": tally.evictions_ended,
+            "evicted": tally.evicted,
+        },
         "probes": {"created": tally.probes_created, "done": tally.probes_done},
         "watch_events": dict(sorted(tally.watch_events.items())),
         "connections": tally.connections,

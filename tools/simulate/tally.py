@@ -55,6 +55,11 @@ class Tally:
     conflicts: int = 0
     events_created: int = 0
     addon_csrs_created: int = 0
+    evictions_begun: int = 0
+    """Works that an agent has applied and that were missing in what the hub showed."""
+    evictions_ended: int = 0
+    """Of these, those that came back in time."""
+    evicted: int = 0
     probes_created: int = 0
     probes_done: int = 0
     errors: Counter[str] = field(default_factory=Counter)

@@ -5,10 +5,12 @@ One connection. Nothing is applied anywhere: the managed cluster is simulated, a
 
 import asyncio
 import ssl
+import time
 from collections.abc import Sequence
 
 from hub.meta import Obj
 from tools.simulate.context import WORK_AGENT, Context
+from tools.simulate.evictions import Evictions
 from tools.simulate.honesty import is_held, revision_of
 from tools.simulate.outage import Outage
 from tools.simulate.reflector import Reflector
@@ -38,6 +40,7 @@ class WorkAgent:
         self._writes = context.writes(cluster)
         self.session = Session(context.route, tls, tally=context.tally, agent=WORK_AGENT)
         self._done: set[str] = set()
+        self._evictions = Evictions(context.tally, time.monotonic, applied=held)
         self._upkeep: Upkeep | None = None
         self._works = Reflector(
             self.session,
@@ -74,6 +77,8 @@ class WorkAgent:
 
     def check_writes(self) -> None:
         """Count the writes that an open watch should have shown by now."""
+        if self.is_synced:
+            self._evictions.look(self._works.objects)
         if self._works.is_open:
             self.session.tally.lied("watch manifestworks", self._writes.overdue())
 
@@ -95,6 +100,9 @@ class WorkAgent:
 
     def _on_change(self, name: str) -> None:
         work = self._works.objects.get(name)
+        if work is not None and is_held(work, FINALIZER):
+            self._evictions.applied(name)
+        self._evictions.look(self._works.objects)
         if work is not None and is_done(work):
             self._done.add(name)
         else:
@@ -113,6 +121,7 @@ class WorkAgent:
         patch = step_patch(work, step, now=self._context.now_text())
         if step is Step.REMOVE_FINALIZER:
             self._context.identities.note_dropped(self._cluster, name)
+            self._evictions.removed(name)
         write = self._writes.begin(name, work["metadata"]["resourceVersion"])
         revision = ""
         try:
