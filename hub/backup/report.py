@@ -28,7 +28,6 @@ from hub.backup.status import (
     ShippedStatus,
     SnapshotPoint,
     StartStatus,
-    Truth,
 )
 from hub.fleet.differences import Differences, Summary
 from hub.registry.hold import Hold

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.backup.runner import REPEATED
+from hub.backup.tend import REPEATED
 from hub.store import Op, Store
 from snapshot.errors import (
     Fenced,
