@@ -188,7 +188,7 @@ async def test_no_agent_starts_an_eviction_for_what_an_older_snapshot_lacks(plac
         async with a_fleet(hub) as fleet:
             tally = fleet.tally
             assert tally.protocol_error_samples == []
-            await until_metric(hub.admin, "hublet_backup_unshipped_revisions", 0)
+            await until_metric(hub.admin, "hublet_backup_lag_revisions", 0)
             shutil.copytree(place.root / "bucket", place.root / "old")
             await go_on(hub)
             late = await joined(hub, "late-cluster")
@@ -249,7 +249,7 @@ async def test_a_restore_that_lost_nothing_keeps_nobody_waiting(place: Place) ->
     async with contextlib.AsyncExitStack() as hubs:
         hub = await hubs.enter_async_context(place.hub("one", "bucket"))
         async with a_fleet(hub) as fleet:
-            await until_metric(hub.admin, "hublet_backup_unshipped_revisions", 0)
+            await until_metric(hub.admin, "hublet_backup_lag_revisions", 0)
             shutil.copytree(place.root / "bucket", place.root / "new")
             await hubs.aclose()
             place.restore("new", "two")
@@ -268,7 +268,7 @@ async def test_bookmarks_carry_no_revision_that_a_restore_would_not_bring_back(
     """An agent that was shown nothing of what is not shipped has not seen it."""
     maps, bucket = "/api/v1/namespaces/default/configmaps", place.root / "bucket"
     async with place.hub("one", "bucket") as hub:
-        await until_metric(hub.admin, "hublet_backup_unshipped_revisions", 0)
+        await until_metric(hub.admin, "hublet_backup_lag_revisions", 0)
         bucket.rename(place.root / "away")
         bucket.write_text("a file where the directory was")
         shipped = head_revision(place.root / "away")
