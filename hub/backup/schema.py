@@ -20,7 +20,7 @@ _START = obj(
     "How this process began.",
     {
         "kind": text(
-            "local (no object store), empty, continue, or restored; later releases may say more."
+            "local (no object store), empty, continue, restored or adopted (a copied directory)."
         ),
         "time": time("When it started."),
         "source": text("The bootstrap source it was given."),
@@ -76,8 +76,8 @@ _FENCING = obj(
     "What keeps two hubs from writing the same prefix.",
     {
         "level": whole(
-            "0: nothing; 1: a Lease or the volume only; 2: the object store refuses a second "
-            "writer. Absent while it is not known.",
+            "0: no object store; 1: it does not refuse every second writer; 2: it does. Absent "
+            "while it is not known.",
             bits=32,
         ),
         "missing": array("What the object store cannot do.", text(), is_atomic=True),

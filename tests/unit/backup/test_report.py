@@ -5,23 +5,79 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import pytest
+from msgspec import structs
 
+from hub.backup.parts import Drilled, Listed, Parts, Tended
 from hub.backup.report import Report, points_of
-from hub.backup.runner import Backup, Parts
+from hub.backup.runner import Backup
 from hub.backup.status import CONDITIONS, Condition, Identity
-from hub.fleet.returns import Returns
+from hub.fleet.differences import Differences, Summary
+from hub.registry.hold import Hold
 from hub.store import Position, Revision, Store
-from snapshot.head import SegmentRef
-from snapshot.header import Kind
+from snapshot.head import Head, SegmentRef, Writer
 from snapshot.local import Claim
 from snapshot.policy import Due
 from snapshot.ship import Shipped
-from tests.unit.snapshot.support import HASH, HUB_ID, head
 
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-FULL = SegmentRef("e00000002/full/10-4-11111111.hs", 0, 10, HASH, 300, 1_767_225_600_000)
-DELTA = SegmentRef("e00000003/d0/10-12-11111111.hs", 10, 12, HASH, 20, 1_767_225_601_000)
-HEAD = head(full=FULL, tail=(DELTA,), epoch=3, seq=5)
+HASH, HUB_ID = "11" * 32, "hub-1"
+FULL = SegmentRef(
+    name="e00000002/full/10-4-11111111.hs",
+    level="full",
+    from_seq=4,
+    seq=4,
+    from_rev=0,
+    to_rev=10,
+    hash=HASH,
+    size=300,
+    time_ms=1_767_225_600_000,
+    is_verified=True,
+)
+DELTA = SegmentRef(
+    name="e00000003/d1/10-12-11111111.hs",
+    level="d1",
+    from_seq=4,
+    seq=9,
+    from_rev=10,
+    to_rev=12,
+    hash=HASH,
+    size=20,
+    time_ms=1_767_225_601_000,
+)
+HEAD = Head(
+    hub_id=HUB_ID,
+    epoch=3,
+    writer=Writer("dir", "session", "host", 1),
+    nonce="aa",
+    seq=9,
+    last_seq=9,
+    rev=12,
+    chain=HASH,
+    state_hash=HASH,
+    objects=7,
+    full=FULL,
+    tail=(DELTA,),
+    reserved_rev=1000,
+    key="key",
+    time="2026-01-01T00:00:01Z",
+    released=False,
+    fork=None,
+)
+NONE = Summary(
+    is_restored=False,
+    is_held=False,
+    held_s=0.0,
+    clusters_expected=4,
+    clusters_returned=2,
+    clusters_awaited=(),
+    clusters_ahead=0,
+    ahead=(),
+    unknown_clusters=0,
+    unknown=(),
+    unknown_objects=0,
+    objects=(),
+)
+SOME = replace(NONE, is_restored=True, unknown_clusters=1, unknown=("lost",))
 LOCAL = Parts(
     start_kind="local",
     has_store=False,
@@ -60,26 +116,39 @@ class FakeStore:
 
 
 @dataclass
-class FakeReturns:
+class FakeHold:
+    is_over: bool
+    seconds: dict[int, float]
     expected: int = 4
     returned: int = 2
-    seconds_to: dict[int, float] | None = None
 
 
-def report(parts: Parts, *, held_s: float = 0.0) -> Report:
-    returns = FakeReturns(seconds_to={50: 1.5})
+@dataclass
+class FakeDifferences:
+    found: Summary
+
+    def summary(self) -> Summary:
+        return self.found
+
+
+def report(parts: Parts, *, is_held: bool = False, found: Summary = NONE) -> Report:
     return Report(
         backup=cast("Backup", FakeBackup(parts)),
         store=cast("Store", FakeStore(Position(Revision(15), bytes.fromhex(HASH), 7))),
-        returns=cast("Returns", returns),
+        hold=cast("Hold", FakeHold(not is_held, {50: 1.5})),
+        differences=cast("Differences", FakeDifferences(found)),
         identity=Identity("id", "1", "https://hub"),
         started=START,
-        held_s=lambda: held_s,
+        source="Auto",
+        takeover="Claimed",
     )
 
 
-def conditions(parts: Parts, *, held_s: float = 0.0) -> dict[str, Condition]:
-    return {each.type: each for each in report(parts, held_s=held_s).status().conditions}
+def conditions(
+    parts: Parts, *, is_held: bool = False, found: Summary = NONE
+) -> dict[str, Condition]:
+    made = report(parts, is_held=is_held, found=found).status().conditions
+    return {each.type: each for each in made}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +156,8 @@ def conditions(parts: Parts, *, held_s: float = 0.0) -> dict[str, Condition]:
     [
         (LOCAL, "False", "NoObjectStore"),
         (SHIPPING, "True", "Shipping"),
-        (replace(SHIPPING, head=head(full=None)), "Unknown", "Starting"),
+        (replace(SHIPPING, head=structs.replace(HEAD, full=None)), "Unknown", "Starting"),
+        (replace(SHIPPING, tended=Tended(trouble="merge: no answer")), "False", "NotTended"),
         (replace(SHIPPING, trouble="no answer"), "False", "NotShipping"),
         (replace(SHIPPING, trouble="no answer", end="another hub"), "False", "Ended"),
     ],
@@ -97,8 +167,61 @@ def test_the_backup_is_healthy_only_while_changes_reach_the_bucket(
 ) -> None:
     found = conditions(parts)["BackupHealthy"]
     assert (found.status, found.reason) == (status, reason)
-    if parts.trouble:
-        assert found.message == (parts.end or parts.trouble)
+    if trouble := parts.end or parts.trouble or parts.tended.trouble:
+        assert found.message == trouble
+
+
+@pytest.mark.parametrize(
+    ("tended", "status", "reason"),
+    [
+        (Tended(), "Unknown", "NotVerified"),
+        (Tended(listed=Listed(START, 2, 320)), "Unknown", "NotVerified"),
+        (Tended(drill=Drilled(START, 12, 1.5)), "True", "DrillPassed"),
+        (Tended(drill=Drilled(START, 12, 1.5, "it is wrong")), "False", "DrillFailed"),
+        (
+            Tended(drill=Drilled(START, 12, 1.5), listed=Listed(START, 2, 320, "one is gone")),
+            "False",
+            "ObjectsAmiss",
+        ),
+    ],
+)
+def test_the_chain_is_verified_by_a_drill_and_as_long_as_no_look_finds_it_damaged(
+    tended: Tended, status: str, reason: str
+) -> None:
+    parts = replace(SHIPPING, tended=tended)
+    found = conditions(parts)["ChainVerified"]
+    assert (found.status, found.reason) == (status, reason)
+    drill = report(parts).status().last_drill
+    assert (drill is None) == (tended.drill is None)
+    if drill is not None and tended.drill is not None:
+        assert (drill.revision, drill.seconds) == (12, 1.5)
+        assert drill.result == (tended.drill.problem or "passed")
+
+
+@pytest.mark.parametrize(
+    ("tended", "status", "reason"),
+    [
+        (Tended(), "Unknown", "NotProbed"),
+        (Tended(fencing_level=1, missing=("no swap", "no list")), "False", "FencingDegraded"),
+        (Tended(fencing_level=2), "True", "Enforced"),
+    ],
+)
+def test_fencing_is_enforced_when_the_probe_says_so(
+    tended: Tended, status: str, reason: str
+) -> None:
+    parts = replace(SHIPPING, tended=tended)
+    found = conditions(parts)["FencingEnforced"]
+    assert (found.status, found.reason) == (status, reason)
+    if tended.missing:
+        assert found.message == "no swap; no list"
+    fencing = report(parts).status().fencing
+    assert (fencing.level, fencing.missing) == (tended.fencing_level, tended.missing)
+
+
+def test_the_recovery_key_is_proven_by_a_drill_that_reads_its_file() -> None:
+    parts = replace(SHIPPING, tended=Tended(key_proven=START))
+    found = conditions(parts)["RecoveryKeyProven"]
+    assert (found.status, found.reason) == ("True", "DrillPassed")
 
 
 @pytest.mark.parametrize("parts", [LOCAL, SHIPPING, replace(SHIPPING, start_kind="restored")])
@@ -120,20 +243,26 @@ def test_after_a_restore_it_tells_from_where_and_that_deletions_are_held() -> No
     parts = replace(SHIPPING, start_kind="restored", claim=CLAIM)
     start = report(parts).status().start
     assert (start.restored_from, start.restored_revision) == ("file:///b", 10)
-    held, after = conditions(parts, held_s=10.0), conditions(parts)
+    assert (start.source, start.takeover) == ("Auto", "Claimed")
+    held, after = conditions(parts, is_held=True), conditions(parts)
     assert (held["Settled"].status, held["Settled"].reason) == ("False", "HeldAfterRestore")
     assert after["Settled"].status == "True"
     assert after["RecoveryKeyProven"].status == "True"
-    assert after["NoDifferences"].status == "Unknown"
-    assert conditions(SHIPPING)["NoDifferences"].status == "True"
     assert conditions(SHIPPING)["RecoveryKeyProven"].status == "Unknown"
+
+
+def test_what_agents_have_beyond_the_restored_state_is_told_in_numbers() -> None:
+    found = conditions(SHIPPING, found=SOME)["NoDifferences"]
+    assert (found.status, found.reason) == ("False", "DifferencesFound")
+    assert found.message == SOME.message
+    assert conditions(SHIPPING)["NoDifferences"].status == "True"
 
 
 def test_it_tells_how_far_the_store_and_the_bucket_are() -> None:
     status = report(replace(SHIPPING, behind=3, behind_s=2.0)).status()
     assert (status.position.revision, status.position.objects) == (15, 7)
     assert status.shipped is not None
-    assert (status.shipped.revision, status.shipped.seq) == (12, 5)
+    assert (status.shipped.revision, status.shipped.seq) == (12, 9)
     assert status.shipped.at == START + dt.timedelta(seconds=1)
     assert (status.lag.revisions, status.lag.seconds) == (3, 2.0)
     assert (status.clusters.expected, status.clusters.returned) == (4, 2)
@@ -144,7 +273,7 @@ def test_it_tells_how_far_the_store_and_the_bucket_are() -> None:
 def test_how_long_a_full_took_is_known_of_the_one_that_this_process_cut(
     name: str, seconds: float | None
 ) -> None:
-    ours = Shipped(Kind.FULL, Due.ASKED, name, 0, 10, 5, 300, 0.5, 0.25)
+    ours = Shipped("full", Due.ASKED, name, 0, 10, 5, 300, 0.5, 0.25)
     full = report(replace(SHIPPING, last_full=ours)).status().last_full
     assert full is not None
     assert (full.revision, full.size, full.at, full.seconds) == (10, 300, START, seconds)
@@ -153,5 +282,6 @@ def test_how_long_a_full_took_is_known_of_the_one_that_this_process_cut(
 def test_the_points_are_those_of_head() -> None:
     full, delta = points_of(HEAD)
     assert (full.kind, full.epoch, full.seq, full.revision) == ("full", 2, 4, 10)
-    assert (delta.kind, delta.epoch, delta.seq, delta.revision) == ("d0", 3, 5, 12)
+    assert (delta.kind, delta.epoch, delta.seq, delta.revision) == ("d1", 3, 9, 12)
     assert (delta.size, delta.object_name) == (20, DELTA.name)
+    assert (full.is_verified, delta.is_verified) == (True, False)
