@@ -44,7 +44,7 @@ _SPACE_FACTOR = 3
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restore did. `seconds` by phase: fetch, check, build, and total."""
+    """What a restore did. `seconds` by phase: fetch (with the checks), build, and total."""
 
     directory: Path
     hub_id: str

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from hub.store import STORE_DIRECTORY, Op, Revision, Store
 from snapshot.chain import Chain
-from snapshot.policy import Policy
 from snapshot.remote import Remote
 from snapshot.ship import Shipped, ship
 from snapshot.start import Begun, begin, remember
@@ -36,9 +35,13 @@ class TestHub:
         assert found is not None
         await self.store.commit(write(Op.DELETE, name, expect=found.revision))
 
-    def ship(self, policy: Policy | None = None) -> Shipped | None:
-        """Ship what is due, and remember it."""
-        shipped = ship(self.store, self.chain, self.directory / "spool", policy=policy or Policy())
+    @property
+    def spool(self) -> Path:
+        return self.directory / "spool"
+
+    def ship(self) -> Shipped | None:
+        """Ship what changed, and remember it."""
+        shipped = ship(self.store, self.chain, self.spool)
         remember(self.directory, self.chain.head, dir_id=self.store.dir_id)
         return shipped
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from hub.store import Draft, HubKey, Index, Key, Op, Record, Revision, Store, Write, encode_key
 from snapshot.chain import Chain
 from snapshot.errors import RemoteUnavailable
-from snapshot.head import Head, SegmentRef, Writer
+from snapshot.head import Head, Level, SegmentRef, Writer
 from snapshot.header import ZERO, Header, Kind
 from snapshot.remote import Blob, Entry, Remote, Source
 from snapshot.segment import Preamble, Segment, write_segment
@@ -120,6 +120,7 @@ def header(*, kind: Kind = Kind.DELTA, from_rev: int = 0, to_rev: int = 9, **fac
         kind=kind,
         hub_id=HUB_ID,
         epoch=facts.get("epoch", 1),
+        from_seq=facts.get("from_seq", 0),
         seq=facts.get("seq", 1),
         from_rev=from_rev,
         to_rev=to_rev,
@@ -132,14 +133,15 @@ def header(*, kind: Kind = Kind.DELTA, from_rev: int = 0, to_rev: int = 9, **fac
 
 
 def next_segment(chain: Chain, path: Path, *, kind: Kind, records: list[Record]) -> Segment:
-    """Cut a segment with made-up records that continues the chain."""
+    """Cut a segment with made-up records that is the next link of the chain."""
     head = chain.head
     to_rev = max((record.revision for record in records), default=head.rev)
     made = Header(
         kind=kind,
         hub_id=head.hub_id,
         epoch=head.epoch,
-        seq=head.seq + 1,
+        from_seq=head.seq,
+        seq=head.last_seq + 1,
         from_rev=head.rev if kind is Kind.DELTA else 0,
         to_rev=to_rev,
         objects=1,
@@ -148,7 +150,32 @@ def next_segment(chain: Chain, path: Path, *, kind: Kind, records: list[Record])
         pre_state=bytes.fromhex(head.state_hash),
         post_state=hashlib.blake2b(str(to_rev).encode(), digest_size=32).digest(),
     )
-    preamble = Preamble({}, b"keys") if kind is Kind.FULL else Preamble({}, b"")
+    return _written(chain, path, made, records)
+
+
+def checkpoint(chain: Chain, path: Path, *, records: list[Record]) -> Segment:
+    """Cut a full with made-up records that hangs at HEAD's position."""
+    head = chain.head
+    made = Header(
+        kind=Kind.FULL,
+        hub_id=head.hub_id,
+        epoch=head.epoch,
+        from_seq=head.seq,
+        seq=head.seq,
+        from_rev=0,
+        to_rev=head.rev,
+        objects=head.objects,
+        time_ms=0,
+        prev_chain=bytes.fromhex(head.chain),
+        end_chain=bytes.fromhex(head.chain),
+        pre_state=bytes.fromhex(head.state_hash),
+        post_state=bytes.fromhex(head.state_hash),
+    )
+    return _written(chain, path, made, records)
+
+
+def _written(chain: Chain, path: Path, made: Header, records: list[Record]) -> Segment:
+    preamble = Preamble({}, b"keys") if made.kind is Kind.FULL else Preamble({}, b"")
     return write_segment(
         path, made, records=records, key=chain.key, token=chain.clock.token, preamble=preamble
     )
@@ -158,9 +185,42 @@ def record(name: str, revision: int, raw: bytes | None = b"value") -> Record:
     return Record(Key(b"pods\0ns\0" + name.encode()), Revision(revision), raw)
 
 
-def ref(from_rev: int, to_rev: int, *, size: int = 100, time_ms: int = 0) -> SegmentRef:
+def full_ref(rev: int, *, seq: int = 1, size: int = 100, time_ms: int = 0) -> SegmentRef:
+    """A full that is the link to position `seq`."""
     return SegmentRef(
-        f"e00000001/d0/{from_rev}-{to_rev}-11111111.hs", from_rev, to_rev, HASH, size, time_ms
+        name=f"e00000001/full/{rev}-{seq}-11111111.hs",
+        level="full",
+        from_seq=seq - 1,
+        seq=seq,
+        from_rev=0,
+        to_rev=rev,
+        hash=HASH,
+        size=size,
+        time_ms=time_ms,
+    )
+
+
+def ref(
+    from_rev: int,
+    to_rev: int,
+    *,
+    seq: int,
+    from_seq: int | None = None,
+    level: Level = "d0",
+    size: int = 100,
+    time_ms: int = 0,
+) -> SegmentRef:
+    """A delta that leads to position `seq`, by default from the one before."""
+    return SegmentRef(
+        name=f"e00000001/{level}/{from_rev}-{to_rev}-11111111.hs",
+        level=level,
+        from_seq=seq - 1 if from_seq is None else from_seq,
+        seq=seq,
+        from_rev=from_rev,
+        to_rev=to_rev,
+        hash=HASH,
+        size=size,
+        time_ms=time_ms,
     )
 
 
@@ -171,7 +231,8 @@ def head(*, full: SegmentRef | None, tail: tuple[SegmentRef, ...] = (), **facts:
         "epoch": 1,
         "writer": writer(),
         "nonce": "aa" * 12,
-        "seq": len(segments),
+        "seq": segments[-1].seq if segments else 0,
+        "last_seq": facts.get("seq", segments[-1].seq if segments else 0),
         "rev": segments[-1].to_rev if segments else 0,
         "chain": HASH,
         "state_hash": HASH,

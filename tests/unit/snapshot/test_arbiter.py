@@ -8,13 +8,13 @@ import pytest
 from snapshot.arbiter import Continue, Create, Local, Refuse, TakeClaim, decide
 from snapshot.head import Head, Writer
 from snapshot.local import Claim, LocalState
-from tests.unit.snapshot.support import HASH, HUB_ID, head, ref
+from tests.unit.snapshot.support import HASH, HUB_ID, full_ref, head, ref
 
 OTHER_HASH = "22" * 32
 
 HEAD = head(
-    full=ref(0, 10),
-    tail=(ref(10, 20),),
+    full=full_ref(10),
+    tail=(ref(10, 20, seq=2),),
     epoch=3,
     writer=Writer(dir="d", session="s1", host="h", pid=1),
 )
@@ -135,7 +135,7 @@ REFUSED: list[tuple[str, Local | None, Head | None, bool, str]] = [
         "state file is of directory d",
     ),
     ("an older copy of the directory", replace(OWN, rev=19), HEAD, True, "older copy"),
-    ("a bucket set back", replace(OWN, state=state(seq=3)), HEAD, True, "HEAD is at segment 2"),
+    ("a bucket set back", replace(OWN, state=state(seq=3)), HEAD, True, "HEAD is at position 2"),
     (
         "a bucket with another history",
         replace(OWN, state=state(chain=OTHER_HASH)),
@@ -180,9 +180,9 @@ REFUSED: list[tuple[str, Local | None, Head | None, bool, str]] = [
         "shipped 2 more segments",
     ),
     ("claim, another took the epoch", RESTORED, changed(epoch=4), True, "has taken epoch 4"),
-    ("claim, another chain", RESTORED, changed(chain=OTHER_HASH), True, "not at the segment 2"),
-    ("claim, a bucket set back", RESTORED, changed(seq=1), True, "not at the segment 2"),
-    ("claim, an older epoch", RESTORED, changed(epoch=2), True, "not at the segment 2"),
+    ("claim, another chain", RESTORED, changed(chain=OTHER_HASH), True, "not at the position 2"),
+    ("claim, a bucket set back", RESTORED, changed(seq=1), True, "not at the position 2"),
+    ("claim, an older epoch", RESTORED, changed(epoch=2), True, "not at the position 2"),
     (
         "claim, an older store",
         replace(RESTORED, rev=19),
@@ -227,7 +227,8 @@ def test_who_moved_the_prefix_on_is_told_to_restore_again() -> None:
     assert "restore again" in decision.hint
 
 
-def test_an_empty_directory_is_told_how_to_restore() -> None:
+def test_an_empty_directory_is_told_how_to_take_the_prefix() -> None:
     decision = decide(None, HEAD, is_prefix_in_use=True)
     assert isinstance(decision, Refuse)
-    assert "hub-restore restore" in decision.hint
+    assert "hub-restore takeover" in decision.hint
+    assert "--takeover Force" in decision.hint

@@ -143,7 +143,7 @@ def test_errors_have_their_exit_codes(tmp_path: Path, run: Run) -> None:
     assert run("nonsense").exit_code == 2
     next((tmp_path / "bucket").rglob("d0/*.hs")).unlink()
     assert run(*into, str(tmp_path / "new")).exit_code == 4
-    (tmp_path / "bucket" / "HEAD").write_bytes(b'{"format": 2}')
+    (tmp_path / "bucket" / "HEAD").write_bytes(b'{"format": 3}')
     assert run("list").exit_code == 10
 
 

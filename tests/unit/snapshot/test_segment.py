@@ -215,8 +215,8 @@ def test_another_hubs_key_is_named(tmp_path: Path) -> None:
 def test_a_newer_format_is_named(tmp_path: Path) -> None:
     segment = cut(tmp_path / "s.hs", DELTA)
     data = segment.path.read_bytes()
-    segment.path.write_bytes(data[:8] + b"\0\2" + data[10:])
-    with pytest.raises(UnsupportedFormat, match="format 2, this release reads 1"):
+    segment.path.write_bytes(data[:8] + b"\0\3" + data[10:])
+    with pytest.raises(UnsupportedFormat, match="format 3, this release reads up to 2"):
         read(segment.path)
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from hub.store import Position, Revision
 from snapshot.errors import ChainMoved, RemoteUnavailable, SnapshotError
-from snapshot.header import Kind
-from snapshot.policy import Due, Policy
+from snapshot.policy import Due
 from snapshot.remote import Remote
 from snapshot.restore import restore
 from snapshot.ship import Shipped, ship_delta, ship_full
@@ -28,8 +27,8 @@ async def test_the_first_segment_is_a_full_and_the_next_a_delta(
         position = hub.store.position
     assert full is not None
     assert delta is not None
-    assert (full.kind, full.because, full.records, full.to_rev) == (Kind.FULL, Due.FIRST, 2, 2)
-    assert (delta.kind, delta.records, delta.from_rev, delta.to_rev) == (Kind.DELTA, 2, 2, 4)
+    assert (full.level, full.because, full.records, full.to_rev) == ("full", Due.FIRST, 2, 2)
+    assert (delta.level, delta.records, delta.from_rev, delta.to_rev) == ("d0", 2, 2, 4)
     head = hub.chain.head
     assert (head.rev, head.state_hash) == (position.revision, position.state_hash.hex())
     assert head.objects == position.count == 3
@@ -60,17 +59,25 @@ async def test_a_key_written_often_is_shipped_once(tmp_path: Path, bucket: Remot
     assert delta.records == 2
 
 
-async def test_a_long_tail_brings_a_full(tmp_path: Path, bucket: Remote) -> None:
-    policy = Policy(max_tail=3)
+async def test_a_long_tail_is_left_to_merges_and_a_full_that_is_asked_for_ends_it(
+    tmp_path: Path, bucket: Remote
+) -> None:
     async with serve(tmp_path / "d", bucket) as hub:
-        kinds = []
-        for n in range(6):
+        levels = []
+        for n in range(70):
             await hub.put(f"a{n}")
-            shipped = hub.ship(policy)
+            shipped = hub.ship()
             assert shipped is not None
-            kinds.append(shipped.because)
-    assert kinds == [Due.FIRST, Due.DELTA, Due.DELTA, Due.DELTA, Due.TAIL, Due.DELTA]
-    assert verify(bucket, KEY, clock=StillClock(), scratch=tmp_path, deep=True).segments == 2
+            levels.append(shipped.level)
+        before = hub.chain.head
+        full = ship_full(hub.store, hub.chain, hub.spool)
+        after = hub.chain.head
+    assert levels == ["full"] + ["d0"] * 69
+    assert full is not None
+    assert (full.level, full.because) == ("full", Due.ASKED)
+    assert (after.seq, after.chain, after.rev) == (before.seq, before.chain, before.rev)
+    assert (after.tail, after.segments[0].name) == ((), full.name)
+    assert verify(bucket, KEY, clock=StillClock(), scratch=tmp_path, deep=True).segments == 1
 
 
 async def test_a_compacted_log_brings_a_full(tmp_path: Path, bucket: Remote) -> None:
@@ -82,7 +89,7 @@ async def test_a_compacted_log_brings_a_full(tmp_path: Path, bucket: Remote) -> 
         await hub.store.compact_log(Revision(2))
         shipped = hub.ship()
     assert shipped is not None
-    assert (shipped.kind, shipped.because, shipped.records) == (Kind.FULL, Due.LOG, 3)
+    assert (shipped.level, shipped.because, shipped.records) == ("full", Due.LOG, 3)
 
 
 async def test_a_new_data_key_brings_a_full_that_has_it(tmp_path: Path, bucket: Remote) -> None:
@@ -99,7 +106,7 @@ async def test_a_new_data_key_brings_a_full_that_has_it(tmp_path: Path, bucket: 
         expected = hub.contents()
     assert full is not None
     assert delta is not None
-    assert (full.kind, full.because, delta.kind) == (Kind.FULL, Due.LOG, Kind.DELTA)
+    assert (full.level, full.because, delta.level) == ("full", Due.LOG, "d0")
     done = restore(bucket, KEY, tmp_path / "new", clock=StillClock())
     assert done.objects == 4
     async with serve(tmp_path / "new", bucket) as again:
