@@ -216,7 +216,8 @@ def _contradiction(head: Head) -> str:
         if not is_next or after.to_rev < after.from_rev or after.seq <= after.from_seq:
             return f"{after.name} does not follow {before.name}"
     if segments and (segments[-1].seq, segments[-1].to_rev) != (head.seq, head.rev):
-        return f"its segments end at {segments[-1].to_rev}, it claims {head.rev}"
+        end = segments[-1]
+        return f"its segments end at @{end.seq}, {end.to_rev}; it claims @{head.seq}, {head.rev}"
     if head.last_seq < head.seq or (not segments and (head.seq or head.rev)):
         return f"{len(segments)} segments do not make position {head.seq} at revision {head.rev}"
     if head.reserved_rev < head.rev:
