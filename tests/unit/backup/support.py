@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
@@ -11,7 +11,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from hub.backup import runner
+from hub.backup.parts import Tended
 from hub.backup.runner import Backup
+from hub.backup.tend import Tender
 from hub.config import Config
 from hub.fleet.kinds import FLEET
 from hub.registry.builtin import BUILTIN
@@ -31,12 +33,11 @@ from hub.store import (
 from snapshot.arbiter import Continue, Decision
 from snapshot.chain import Chain
 from snapshot.head import Head
-from snapshot.header import Kind
 from snapshot.policy import Due
 from snapshot.ship import Shipped
 from snapshot.start import Begun
 from tests.unit.backup.virtual import LoopClock, now_s
-from tests.unit.snapshot.support import head, ref
+from tests.unit.snapshot.support import full_ref, head
 
 T = TypeVar("T")
 
@@ -132,17 +133,16 @@ class FakeBucket:
         self.reserved = last_rev
         return self.head
 
-    def ship(self, kind: str) -> Shipped | None:
+    def ship(self) -> Shipped | None:
         self.tried.append(now_s())
         if self.faults:
             raise self.faults.pop(0)
-        if kind == "delta" and self.head.rev == self.store.rev:
+        level = "full" if self.head.full is None else "d0"
+        if level == "d0" and self.head.rev == self.store.rev:
             return None
         before, self.head = self.head.rev, at(self.store.rev)
-        self._do(kind)
-        return Shipped(
-            Kind[kind.upper()], Due.DELTA, "name", before, self.store.rev, 1, 1, 0.0, 0.0
-        )
+        self._do("full" if level == "full" else "delta")
+        return Shipped(level, Due.DELTA, "name", before, self.store.rev, 1, 1, 0.0, 0.0)
 
     def _do(self, what: str) -> None:
         self.done.append((round(now_s(), 3), what))
@@ -150,7 +150,33 @@ class FakeBucket:
 
 def at(revision: int) -> Head:
     """HEAD at a revision."""
-    return head(full=ref(0, revision)) if revision else head(full=None)
+    return head(full=full_ref(revision)) if revision else head(full=None)
+
+
+@dataclass
+class FakeTender:
+    """What tends the chain, which the runner only starts, feeds and ends."""
+
+    asked: int = 0
+    seen: list[Shipped] = field(default_factory=list)
+    faults: list[Exception] = field(default_factory=list)
+    last_full: Shipped | None = None
+    tended: Tended = field(default_factory=Tended)
+    is_open: bool = True
+
+    def ask_full(self) -> None:
+        self.asked += 1
+
+    def shipped(self, shipped: Shipped) -> None:
+        self.seen.append(shipped)
+
+    async def run(self) -> None:
+        if self.faults:
+            raise self.faults.pop(0)
+        await asyncio.Event().wait()
+
+    def close(self) -> None:
+        self.is_open = False
 
 
 @dataclass
@@ -160,10 +186,12 @@ class Rig:
     backup: Backup
     store: FakeStore
     bucket: FakeBucket
+    tender: FakeTender
     metrics: CollectorRegistry
 
-    def failures(self) -> float:
-        return self.metrics.get_sample_value("hublet_backup_failures_total") or 0.0
+    def failures(self, reason: str) -> float:
+        labels = {"operation": "ship", "reason": reason}
+        return self.metrics.get_sample_value("hublet_backup_failures_total", labels) or 0.0
 
     async def start(self) -> None:
         await self.backup.take_over("hub")
@@ -197,8 +225,7 @@ def build(
     begun = Begun(decision or Continue(floor=1000), bucket.head, 1000)
     patch.setattr(runner, "begin", lambda *_, **__: begun)
     patch.setattr(runner, "remember", lambda *_, **__: None)
-    patch.setattr(runner, "ship", lambda *_, **__: bucket.ship("delta"))
-    patch.setattr(runner, "ship_full", lambda *_, **__: bucket.ship("full"))
+    patch.setattr(runner, "ship", lambda *_, **__: bucket.ship())
     backup = Backup(
         Config(data_dir=directory),
         LoopClock(),
@@ -206,6 +233,8 @@ def build(
         chain=cast("Chain", bucket),
         metrics=metrics,
     )
-    backup._worker.shutdown()
-    backup._worker = cast("type", Inline)()
-    return Rig(backup, store, bucket, metrics)
+    backup._lane.close()
+    backup._lane._worker = cast("ThreadPoolExecutor", Inline())
+    tender = FakeTender()
+    backup._tender = cast("Tender", tender)
+    return Rig(backup, store, bucket, tender, metrics)

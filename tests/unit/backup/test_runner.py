@@ -9,17 +9,19 @@ import pytest
 
 from hub.backup.runner import RESERVE
 from hub.store import Op, Revision
-from snapshot.arbiter import Create, Decision, TakeClaim
+from snapshot.arbiter import Adopt, Create, Decision, TakeClaim
 from snapshot.errors import (
     ChainMoved,
     Fenced,
     HeadCorrupt,
     HeadGone,
+    PreconditionFailed,
     RemoteDenied,
     RemoteUnavailable,
     SegmentCorrupt,
     SnapshotError,
 )
+from snapshot.local import load_state
 from tests.unit.backup.support import Make, build
 from tests.unit.backup.virtual import now_s, run
 
@@ -171,25 +173,38 @@ def test_what_a_crash_left_unshipped_is_shipped_without_another_change(
     virtual(work)
 
 
-@pytest.mark.parametrize(
-    ("decision", "shipped", "kind", "first"),
-    [
-        (Create(), 0, "empty", "full"),
-        (TakeClaim(floor=1000), 50, "restored", "full"),
-        (None, 0, "continue", "full"),
-    ],
-)
-def test_a_start_that_needs_a_full_ships_it_at_once(
-    make: Make, decision: Decision | None, shipped: int, kind: str, first: str
+@pytest.mark.parametrize(("decision", "kind"), [(Create(), "empty"), (None, "continue")])
+def test_a_start_on_a_prefix_without_a_full_ships_it_at_once(
+    make: Make, decision: Decision | None, kind: str
 ) -> None:
     async def work() -> None:
-        rig = make(shipped=shipped, decision=decision)
+        rig = make(shipped=0, decision=decision)
         await rig.start()
         assert rig.backup.start_kind == kind
         await rig.run_for(20)
-        assert rig.bucket.done == [(0.0, first)]
-        is_raised = not isinstance(decision, Create)
-        assert rig.store.floors == ([(1000, kind == "restored")] if is_raised else [])
+        assert rig.bucket.done == [(0.0, "full")]
+        assert [each.level for each in rig.tender.seen] == ["full"]
+        assert rig.store.floors == ([] if decision else [(1000, False)])
+        assert rig.tender.asked == 0
+
+    virtual(work)
+
+
+@pytest.mark.parametrize(
+    ("decision", "kind"),
+    [(TakeClaim(floor=1000), "restored"), (Adopt(floor=1000), "adopted")],
+)
+def test_a_start_from_elsewhere_asks_for_a_full_and_forgets_old_watches(
+    make: Make, decision: Decision, kind: str
+) -> None:
+    async def work() -> None:
+        rig = make(decision=decision)
+        await rig.start()
+        assert (rig.backup.start_kind, rig.backup.is_from_elsewhere) == (kind, True)
+        assert rig.store.floors == [(1000, True)]
+        assert rig.tender.asked == 1
+        await rig.run_for(20)
+        assert rig.bucket.done == []
 
     virtual(work)
 
@@ -209,15 +224,18 @@ def test_an_idle_hub_confirms_its_epoch_and_reserves_ahead_of_renewals(
 
 
 @pytest.mark.parametrize(
-    "error",
+    ("error", "reason"),
     [
-        RemoteUnavailable("no answer", op="put"),
-        RemoteDenied("the credentials have expired", op="put"),
-        ChainMoved("an earlier write had landed", op="commit"),
-        OSError(28, "No space left on device"),
+        (RemoteUnavailable("no answer", op="put"), "unavailable"),
+        (RemoteDenied("the credentials have expired", op="put"), "denied"),
+        (PreconditionFailed("an odd answer", op="put"), "refused"),
+        (ChainMoved("an earlier write had landed", op="commit"), "moved"),
+        (OSError(28, "No space left on device"), "disk"),
     ],
 )
-def test_what_may_pass_is_repeated_and_serving_goes_on(make: Make, error: Exception) -> None:
+def test_what_may_pass_is_repeated_and_serving_goes_on(
+    make: Make, error: Exception, reason: str
+) -> None:
     async def work() -> None:
         rig = make()
         await rig.start()
@@ -228,7 +246,7 @@ def test_what_may_pass_is_repeated_and_serving_goes_on(make: Make, error: Except
         expected = [0.1 + sum(pauses[:n]) for n in range(9)]
         assert rig.bucket.tried[:9] == pytest.approx(expected)
         assert rig.bucket.done[0] == (round(expected[-1], 3), "delta")
-        assert rig.failures() == 8
+        assert rig.failures(reason) == 8
         assert rig.backup.refusal() == ""
 
     virtual(work)
@@ -255,7 +273,8 @@ def test_an_outage_is_seen_in_the_metrics(make: Make) -> None:
         await rig.run_for(10)
         value = rig.metrics.get_sample_value
         assert value("hublet_backup_lag_revisions") == 3
-        assert value("hublet_backup_failures_total") == 5
+        assert value("hublet_backup_lag_seconds") == pytest.approx(10)
+        assert rig.failures("unavailable") == 5
         assert value("hublet_backup_enabled") == 1
         assert rig.backup.shipped_revision() == 50
 
@@ -271,7 +290,9 @@ def test_an_outage_is_seen_in_the_metrics(make: Make) -> None:
         SegmentCorrupt("another segment has this name", op="put"),
     ],
 )
-def test_what_ends_a_hub_ends_it_once_and_for_all(make: Make, error: SnapshotError) -> None:
+def test_what_ends_a_hub_ends_it_once_and_for_all(
+    make: Make, tmp_path: Path, error: SnapshotError
+) -> None:
     async def work() -> None:
         rig = make()
         await rig.start()
@@ -280,9 +301,24 @@ def test_what_ends_a_hub_ends_it_once_and_for_all(make: Make, error: SnapshotErr
         with pytest.raises(type(error)):
             await rig.run_for(10)
         assert str(error) in rig.backup.refusal()
+        state = load_state(tmp_path)
+        assert state is not None
+        assert state.fenced_by == ("another" if isinstance(error, Fenced) else "")
         await rig.backup.finish()
         assert rig.bucket.done == []
         assert not rig.bucket.is_open
+        assert not rig.tender.is_open
+
+    virtual(work)
+
+
+def test_what_ends_tending_ends_the_hub(make: Make) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.tender.faults = [FENCED]
+        with pytest.raises(Fenced):
+            await rig.run_for(10)
 
     virtual(work)
 
@@ -310,7 +346,7 @@ def test_a_round_after_the_end_does_not_reach_the_bucket(make: Make) -> None:
         rig.bucket.faults = [FENCED]
         for _ in range(2):
             with pytest.raises(Fenced):
-                rig.backup._ship()
+                await rig.backup._commit(rig.backup._ship_round)
         assert len(rig.bucket.tried) == 1
 
     virtual(work)
@@ -357,7 +393,7 @@ def test_without_an_object_store_nothing_is_shipped_and_nothing_holds_the_log(
 ) -> None:
     async def work() -> None:
         rig = make()
-        rig.backup._chain = None
+        rig.backup._chain = rig.backup._tender = None
         await rig.start()
         rig.store.change()
         await rig.run_for(100)
