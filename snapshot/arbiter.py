@@ -24,6 +24,7 @@ adoption left its one-time claim, or the caller holds a lease; Force: always.
     empty                          any                               Restore if it may, else Refuse
     empty, source Empty or Volume  any                               Refuse
     damaged                        any                               Restore if own or may
+    damaged, a copy or fenced      any                               Restore if may; fenced: Force
     claim                          where it stood                    TakeClaim, Adopt or CatchUp
     claim                          moved on, not the same chain      Refuse: restore again
     fenced                         any                               CatchUp by Force, else Refuse
@@ -97,16 +98,6 @@ class Local:
     place: str = ""
     """Where the directory is now (`local.place_of`); "": not known."""
 
-    @property
-    def is_copy(self) -> bool:
-        """Whether the directory is not where it was when it last wrote its state."""
-        was = self.state.place if self.state is not None else ""
-        if not was or not self.place:
-            return False
-        *marks_then, name_then = was.split("/")
-        *marks, name = self.place.split("/")
-        return marks != marks_then or (bool(name and name_then) and name != name_then)
-
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
@@ -114,6 +105,7 @@ class Damaged:
 
     reason: str
     state: LocalState | None
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +150,13 @@ class CatchUp:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """There is no usable store: build one from the bucket."""
+    """There is no usable store: build one from the bucket.
+
+    `is_own`: the directory itself wrote the prefix last, nothing is taken from another.
+    """
 
     reason: str
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +169,23 @@ class Refuse:
 
 Decision: TypeAlias = Create | Continue | TakeClaim | Adopt | CatchUp | Restore | Refuse
 
+
+class _Standing(enum.Enum):
+    """What the last writer of HEAD is to a directory."""
+
+    OWN = enum.auto()
+    COPIED = enum.auto()
+    """The directory that this one is a copy of."""
+    OTHER = enum.auto()
+
+
 _RESTORE = "run: hub-restore restore --from URL --into DIR"
 _RESTORE_AGAIN = f"stop the other hub if this one shall go on, then restore again ({_RESTORE})"
 _CHECK_URL = "check --object-store: every hub has a prefix of its own, with HEAD at its root"
 _ADOPT = "stop that hub and run: hub-restore adopt --from URL --into DIR"
 _TAKE = (
     "stop that hub in good order (it releases the prefix), run hub-restore takeover --from URL, or "
-    "start with --takeover Force when it is gone for good"
+    "start with --bootstrap-takeover Force when it is gone for good"
 )
 _BRING_BACK = f"{_CHECK_URL}; if somebody deleted HEAD, put it back from a copy or an older version"
 
@@ -197,12 +203,13 @@ def decide(
     """
     if head is None:
         return _without_head(local, allowed, is_prefix_in_use=is_prefix_in_use)
-    if foreign := _identity(local, head):
+    if foreign := _foreign(local, head) or _mixed(local):
         return foreign
     if head.moved and allowed.takeover is not Takeover.FORCE:
         return Refuse(
             f"this hub has been moved to {head.moved}",
-            "start it there; or, if that hub is gone for good, here with --takeover Force",
+            "start it there; or, if that hub is gone for good, here with "
+            "--bootstrap-takeover Force",
         )
     if local is None:
         return _empty(head, allowed)
@@ -216,6 +223,8 @@ def _without_head(
 ) -> Decision:
     if is_prefix_in_use:
         return Refuse("the prefix holds objects but no HEAD", _BRING_BACK)
+    if mixed := _mixed(local):
+        return mixed
     if local is None:
         if allowed.source in {Source.VOLUME, Source.SNAPSHOT}:
             what = "directory" if allowed.source is Source.VOLUME else "prefix"
@@ -243,8 +252,8 @@ def _without_head(
     return Create()
 
 
-def _identity(local: Local | Damaged | None, head: Head) -> Refuse | None:
-    """Refuse what belongs to another hub, or memories that came from another directory."""
+def _foreign(local: Local | Damaged | None, head: Head) -> Refuse | None:
+    """Refuse what belongs to another hub."""
     if local is None:
         return None
     claim = local.claim if isinstance(local, Local) else None
@@ -254,6 +263,11 @@ def _identity(local: Local | Damaged | None, head: Head) -> Refuse | None:
             f"the prefix belongs to hub {head.hub_id}, the directory to {', '.join(sorted(known))}",
             _CHECK_URL,
         )
+    return None
+
+
+def _mixed(local: Local | Damaged | None) -> Refuse | None:
+    """Refuse memories that came from another directory."""
     if isinstance(local, Local) and local.state and local.state.dir_id != local.dir_id:
         return Refuse(
             f"the directory's state file is of directory {local.state.dir_id}, its store of "
@@ -280,30 +294,58 @@ def _empty(head: Head, allowed: Allowed) -> Decision:
 
 
 def _damaged(local: Damaged, head: Head, allowed: Allowed) -> Decision:
-    is_own = local.state is not None and head.writer.session in local.state.sessions
-    is_fit = allowed.source in {Source.AUTO, Source.SNAPSHOT}
+    reason = f"the store cannot be used: {local.reason}"
+    is_own = _standing(local.state, local.place, head) is _Standing.OWN
     is_fenced = local.state is not None and bool(local.state.fenced_by)
-    if is_fit and not is_fenced and (is_own or allowed.takes(head)):
-        return Restore(f"the store cannot be used: {local.reason}")
-    if is_fit and allowed.takeover is Takeover.FORCE:
-        return Restore(f"the store cannot be used: {local.reason}")
-    return Refuse(f"the store cannot be used: {local.reason}", f"{_RESTORE}; {_TAKE}")
+    may = is_own or allowed.takes(head)
+    if is_fenced:
+        may = allowed.takeover is Takeover.FORCE
+    if may and allowed.source in {Source.AUTO, Source.SNAPSHOT}:
+        return Restore(reason, is_own=is_own)
+    return Refuse(reason, f"{_RESTORE}; {_TAKE}")
+
+
+def _standing(state: LocalState | None, place: str, head: Head) -> _Standing:
+    session = head.writer.session
+    if state is None or session not in (*state.sessions, *state.inherited):
+        return _Standing.OTHER
+    if session in state.inherited or _is_elsewhere(state.place, place):
+        return _Standing.COPIED
+    return _Standing.OWN
+
+
+def _is_elsewhere(then: str, now: str) -> bool:
+    """Whether a directory is not where it was; what is not known does not tell."""
+    if not then or not now:
+        return False
+    *marks_then, name_then = then.split("/")
+    *marks, name = now.split("/")
+    return marks != marks_then or (bool(name and name_then) and name != name_then)
 
 
 def _with_head(local: Local, head: Head, allowed: Allowed) -> Decision:
     state, claim = local.state, local.claim
-    is_own = state is not None and head.writer.session in state.sessions
-    if claim is not None and not (is_own and not claim.adopted):
+    standing = _standing(state, local.place, head)
+    if claim is not None and not _is_spent(claim, state, head):
         return _claimed(local, claim, head, allowed)
     if state is not None and state.fenced_by:
         return _taken(f"{state.fenced_by} took the prefix from this directory", allowed)
-    if state is not None and is_own:
-        return _own(local, state, head, allowed)
+    if state is not None and standing is not _Standing.OTHER:
+        return _own(local, state, head, allowed, is_copy=standing is _Standing.COPIED)
     return _taken(
         f"another directory wrote this prefix last: {head.writer.describe()}, epoch {head.epoch}, "
         f"revision {head.rev}",
         allowed,
     )
+
+
+def _is_spent(claim: Claim, state: LocalState | None, head: Head) -> bool:
+    """Whether the claim's epoch was taken already, and a crash left the file.
+
+    A copy that is adopted has a session in HEAD before, that of its original.
+    """
+    is_ours = state is not None and head.writer.session in state.sessions
+    return is_ours and (not claim.adopted or head.epoch > claim.epoch)
 
 
 def _taken(reason: str, allowed: Allowed) -> Decision:
@@ -317,7 +359,9 @@ def _taken(reason: str, allowed: Allowed) -> Decision:
     )
 
 
-def _own(local: Local, state: LocalState, head: Head, allowed: Allowed) -> Decision:
+def _own(
+    local: Local, state: LocalState, head: Head, allowed: Allowed, *, is_copy: bool
+) -> Decision:
     """HEAD was written by a session of this directory, or of the one it is a copy of."""
     if head.rev > local.rev:
         reason = (
@@ -333,12 +377,9 @@ def _own(local: Local, state: LocalState, head: Head, allowed: Allowed) -> Decis
             "another history",
             "the bucket was set back or written from elsewhere: put back its newest HEAD",
         )
-    if head.seq and head.rev == local.rev and head.state_hash != local.state_hash:
-        return Refuse(
-            f"the directory and the bucket hold different states at revision {head.rev}",
-            f"keep the directory for inspection and go on from the bucket: {_RESTORE}",
-        )
-    if not local.is_copy:
+    if differs := _different(local, head):
+        return differs
+    if not is_copy:
         return Continue(floor=head.reserved_rev)
     if allowed.takes(head):
         return Adopt(floor=head.reserved_rev)
@@ -348,18 +389,29 @@ def _own(local: Local, state: LocalState, head: Head, allowed: Allowed) -> Decis
     )
 
 
+def _different(local: Local, head: Head) -> Refuse | None:
+    if not head.seq or head.rev != local.rev or head.state_hash == local.state_hash:
+        return None
+    return Refuse(
+        f"the directory and the bucket hold different states at revision {head.rev}",
+        f"keep the directory for inspection and go on from the bucket: {_RESTORE}",
+    )
+
+
 def _claimed(local: Local, claim: Claim, head: Head, allowed: Allowed) -> Decision:
     """Decide for a directory restored or adopted, and not started on this prefix since."""
     if moved_on := _moved_on(claim, head):
         return moved_on
-    if not allowed.takes(head, has_claim=True):
+    if not claim.own and not allowed.takes(head, has_claim=True):
         return Refuse(
             f"the directory was restored to take the prefix, takeover is {allowed.takeover}",
-            "start it with --takeover Claimed",
+            "start it with --bootstrap-takeover Claimed",
         )
     if claim.adopted:
         if local.rev < head.rev:
             return CatchUp(f"the directory is at revision {local.rev}, the bucket at {head.rev}")
+        if differs := _different(local, head):
+            return differs
         return Adopt(floor=head.reserved_rev)
     rev, state_hash = (claim.base or claim).rev, (claim.base or claim).state_hash
     if local.rev < rev or (local.rev == rev and local.state_hash != state_hash):

@@ -46,6 +46,8 @@ class LocalState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     seq: int = 0
     rev: int = 0
     chain: Hash = ZERO.hex()
+    inherited: tuple[str, ...] = ()
+    """Sessions of the directory that this one is a copy of, until it has an epoch of its own."""
     place: str = ""
     """Where the directory was when this was written (`place_of`); "": not known."""
     fenced_by: str = ""
@@ -57,7 +59,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     `epoch`, `seq`, `chain` and `state_hash`: of HEAD then. `base`: where the directory's state
     comes from when that is a point before. `adopted`: the directory was not restored but is a copy,
-    or was fenced, and is to go on.
+    or was fenced, and is to go on. `own`: HEAD then was of this directory itself, whose store was
+    damaged: nothing is taken from another one.
     """
 
     format: int = 2
@@ -69,6 +72,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     state_hash: Hash
     base: Base | None = None
     adopted: bool = False
+    own: bool = False
     object_store: str
     """Without secrets; for messages."""
     restored: str
@@ -102,7 +106,13 @@ def spend_claim(directory: Path) -> None:
 
 
 def claim_on(
-    head: Head, base: Base | None, *, object_store: str, clock: Clock, adopted: bool = False
+    head: Head,
+    base: Base | None,
+    *,
+    object_store: str,
+    clock: Clock,
+    adopted: bool = False,
+    own: bool = False,
 ) -> Claim:
     """Make the claim of a directory restored from `base`, or adopted, while HEAD was `head`."""
     is_past = base is not None and base.seq < head.seq
@@ -115,6 +125,7 @@ def claim_on(
         state_hash=head.state_hash,
         base=base if is_past else None,
         adopted=adopted,
+        own=own,
         object_store=object_store,
         restored=clock.now().isoformat(timespec="seconds").replace("+00:00", "Z"),
     )

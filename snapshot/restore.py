@@ -79,11 +79,13 @@ def restore(
     to: Target = Latest(),  # noqa: B008  frozen
     is_last_consistent: bool = False,
     is_held: bool = False,
+    is_own: bool = False,
     progress: Progress | None = None,
 ) -> Restored:
     """Restore a state of a prefix, the newest by default, into a directory: new, empty or a hub's.
 
-    `is_held`: the caller holds the directory (`target.occupied`). `is_last_consistent`: where
+    `is_held`: the caller holds the directory (`target.occupied`). `is_own`: it wrote the prefix
+    last, so that its claim takes nothing from another. `is_last_consistent`: where
     segments are lost, be content with the newest state before `to`.
     Raises `NothingToRestore`, `KeyMismatch` (before anything but HEAD is fetched),
     `TargetNotEmpty`, `TargetBusy`, `IntegrityError`, `RemoteError`.
@@ -107,7 +109,9 @@ def restore(
         with _timed(seconds, "build", clock):
             build(stage.store, obtained, key, dir_id=dir_id, progress=progress)
         local.save_state(stage.store, LocalState(dir_id=dir_id, hub_id=head.hub_id))
-        claim = local.claim_on(head, obtained.base, object_store=remote.url, clock=clock)
+        claim = local.claim_on(
+            head, obtained.base, object_store=remote.url, clock=clock, own=is_own
+        )
         local.save_claim(stage.store, claim)
     seconds["total"] = clock.monotonic_s() - began_s
     base = obtained.base

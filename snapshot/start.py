@@ -14,6 +14,7 @@ import msgspec
 from hub.store import Position
 from snapshot import local as files
 from snapshot.arbiter import (
+    Adopt,
     Allowed,
     CatchUp,
     Create,
@@ -76,7 +77,9 @@ def arbitrate(
             place=files.place_of(directory, name=place),
         )
     elif damage:
-        local = Damaged(damage, files.load_state(directory))
+        local = Damaged(
+            damage, files.load_state(directory), place=files.place_of(directory, name=place)
+        )
     is_in_use = head is None and chain.is_prefix_in_use()
     return decide(local, head, is_prefix_in_use=is_in_use, allowed=allowed), head
 
@@ -109,11 +112,8 @@ def begin(
             dir_id=dir_id, hub_id=head.hub_id if head else chain.clock.uid()
         )
         writer = Writer(dir_id, session, socket.gethostname(), os.getpid())
-        sessions = tuple(dict.fromkeys((*state.sessions, session)))
-        tried = msgspec.structs.replace(
-            state, sessions=sessions, fenced_by="", place=files.place_of(directory, name=place)
-        )
-        files.save_state(directory, tried)
+        here = files.place_of(directory, name=place)
+        files.save_state(directory, _tried(state, session, decision, place=here))
         floor = position.revision if isinstance(decision, Create) else decision.floor
         claim = files.load_claim(directory) if isinstance(decision, TakeClaim) else None
         try:
@@ -133,6 +133,19 @@ def begin(
         f"HEAD moved under {_TRIES} tries to take an epoch",
         op="start",
         hint="look for another hub that is starting on this prefix",
+    )
+
+
+def _tried(state: LocalState, session: str, decision: Decision, *, place: str) -> LocalState:
+    """Return the state with one more session that may stand in HEAD as ours.
+
+    What a copy got from its original stays told apart: should the try fail, it is a copy still.
+    """
+    inherited, sessions = state.inherited, state.sessions
+    if isinstance(decision, Adopt):
+        inherited, sessions = (*inherited, *(e for e in sessions if e not in inherited)), ()
+    return msgspec.structs.replace(
+        state, sessions=(*sessions, session), inherited=inherited, fenced_by="", place=place
     )
 
 
