@@ -49,7 +49,9 @@ class Config:
     store's own. Another one is moved here: its chain is copied, and it is ended there.
     """
     bootstrap_snapshot_to: str = "latest"
-    """What an empty directory is restored to: latest, a revision, a time or @position."""
+    """What an empty directory is restored to, with source Snapshot: latest, a revision, a time or
+    @position.
+    """
     bootstrap_takeover: str = "Claimed"
     """When the prefix may be taken from another directory: Never, IfReleased, Claimed or Force."""
     place: str = ""
@@ -116,6 +118,10 @@ class Config:
             problems.append("bootstrap-source: Snapshot needs an object-store")
         if self.bootstrap_snapshot_url and not is_snapshot:
             problems.append("bootstrap-snapshot-url: needs bootstrap-source Snapshot")
+        if self.bootstrap_snapshot_to != "latest" and not is_snapshot:
+            problems.append("bootstrap-snapshot-to: needs bootstrap-source Snapshot")
+        if self.strict_fencing and not self.object_store:
+            problems.append("strict-fencing: there is nothing to ask without an object store")
         if self.bootstrap_snapshot_url and "://" not in self.bootstrap_snapshot_url:
             problems.append(
                 f"bootstrap-snapshot-url: {self.bootstrap_snapshot_url!r} must be file:///dir or "

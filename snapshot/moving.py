@@ -81,12 +81,13 @@ def move_in_from(
     *,
     clock: Clock,
     allowed: Allowed,
+    to: Target = Latest(),  # noqa: B008  frozen
     progress: Progress | None = None,
 ) -> Copied:
-    """Copy the newest state into an empty target, and end the chain at the source.
+    """Copy a state, the newest by default, into an empty target, and end the chain at the source.
 
     Raises `StartRefused` when the source has not been released and may not be taken by force, or
-    was moved elsewhere.
+    was moved elsewhere; `NothingToRestore` before anything is changed.
     """
     chain = Chain(source, key, clock=clock)
     head = require_full(chain.read_head(), source)
@@ -98,11 +99,13 @@ def move_in_from(
         raise StartRefused(
             f"{head.writer.describe()} has not released the prefix {source.url}",
             op="move",
-            hint="stop that hub in good order, or give --takeover Force when it is gone for good",
+            hint="stop that hub in good order, or give --bootstrap-takeover Force when it is gone "
+            "for good",
         )
     if not head.moved:
-        head = chain.mark_moved(target.url)
-    return copy_chain(source, target, key, clock=clock, progress=progress)
+        find_point(source, key, head, to)  # what is not there must not end the source
+        chain.mark_moved(target.url)
+    return copy_chain(source, target, key, clock=clock, to=to, progress=progress)
 
 
 def _as_copy(head: Head, base: Base, clock: Clock) -> Head:

@@ -5,7 +5,7 @@ Everything is looked at before anything is refused: one start names all problems
 """
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TypeAlias
@@ -16,12 +16,20 @@ from hub.config import Config, ConfigError
 from hub.meta.codec import yaml
 from hub.meta.codec.json import encode, kind_of
 from hub.meta.errors import ApiError
+from snapshot.errors import TargetUnclear
+from snapshot.points import parse_target
 from tools.duration import parse_duration
 
 Value: TypeAlias = str | bool | float | Path | tuple[str, ...] | None
 Reader: TypeAlias = Callable[[object, str], Value]
 CONFIG_FLAG, CONFIG_VARIABLE = "--config", "HUBLET_CONFIG"
 DEFAULT = "default"
+_BLOCK, _BLOCK_VERSION = "bootstrap", 1
+_IN_BLOCK = {
+    f"bootstrap.{path}": f"bootstrap-{path.replace('.', '-')}"
+    for path in ("source", "snapshot.url", "snapshot.to", "takeover")
+}
+"""The block of the file that stands for several settings: path and setting."""
 _YES, _NO = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 
 
@@ -89,6 +97,18 @@ def _address(value: object, key: str) -> str:
         given.rpartition(":")[0].encode("idna")  # as the resolver will
     except UnicodeError as error:
         raise _ValueProblemError(f"{key}: {given!r} has a host that is no name") from error
+    return given
+
+
+def _target(value: object, key: str) -> str:
+    given = str(value) if isinstance(value, int) else _text(value, key)
+    try:
+        parse_target(given)
+    except TargetUnclear as error:
+        raise _ValueProblemError(
+            f"{key}: {given!r} must be latest, a revision (1200), a time (2026-12-01T03:15:00Z) or "
+            "a position (@57)"
+        ) from error
     return given
 
 
@@ -165,8 +185,8 @@ SETTINGS = (
     ),
     Setting(
         "bootstrap_snapshot_to",
-        _text,
-        "What an empty directory is restored to.",
+        _target,
+        "With source Snapshot: what an empty directory is restored to.",
         "[latest|REVISION|TIME|@POSITION]",
     ),
     Setting(
@@ -260,7 +280,7 @@ def resolve(given: Mapping[str, object], environment: Mapping[str, str]) -> Effe
     values: dict[str, Value] = {}
     sources = dict.fromkeys(_BY_KEY, DEFAULT)
     place = given.get("config") or environment.get(CONFIG_VARIABLE)
-    in_file = _read_file(Path(str(place)), problems) if place else {}
+    in_file, paths = _read_file(Path(str(place)), problems) if place else ({}, {})
     for setting in SETTINGS:
         for source, value in (
             (setting.flag, given.get(setting.name)),
@@ -270,66 +290,74 @@ def resolve(given: Mapping[str, object], environment: Mapping[str, str]) -> Effe
             if value is None:
                 continue
             sources[setting.key] = source
+            if source in (setting.flag, setting.variable):
+                paths.pop(setting.key, None)
             try:
-                values[setting.name] = setting.read(value, setting.key)
+                values[setting.name] = setting.read(value, paths.get(setting.key, setting.key))
             except _ValueProblemError as problem:
                 problems.append(f"{problem} ({source})")
             break
     try:
         config = Config(**values)  # type: ignore[arg-type]  # each reader returns its field's type
     except ConfigError as error:
-        problems += [_sourced(_advised(each, values), sources) for each in error.problems]
+        problems += [_sourced(_advised(each, values), sources, paths) for each in error.problems]
     if problems:
         raise ConfigError(*problems)
     return Effective(config, sources)
 
 
-def _read_file(path: Path, problems: list[str]) -> Mapping[str, object]:
+def _read_file(path: Path, problems: list[str]) -> tuple[Mapping[str, object], dict[str, str]]:
+    """Return the settings of a file, and the path of those that stand in a block of it."""
     try:
         faults: list[str] = []
         found = yaml.decode(path.read_bytes(), faults)
     except OSError as error:
         problems.append(f"config: {path} cannot be read: {error.strerror}")
-        return {}
+        return {}, {}
     except ApiError as error:
         problems.append(f"config: {path}: {error.message.rpartition('yaml: ')[2]}")
-        return {}
+        return {}, {}
     lines = "\n".join(faults).removeprefix(yaml.FAULTS_HEAD).splitlines()
     problems += [f"config: {path}: {line.strip()}" for line in lines]
-    settings = _flattened(found, path, problems)
-    for key in settings:
-        if key not in _BY_KEY:
-            close = difflib.get_close_matches(key, _BY_KEY, n=1)
-            hint = f", is {close[0]} meant?" if close else ""
-            problems.append(f"{key}: there is no such setting{hint} ({path})")
-    return settings
+    flat = {key: value for key, value in found.items() if key != _BLOCK}
+    problems += [_unknown(key, [*_BY_KEY, _BLOCK], path) for key in flat if key not in _BY_KEY]
+    if _BLOCK not in found:
+        return flat, {}
+    in_block = _read_block(found[_BLOCK], path, problems)
+    for key, (at, _) in in_block.items():
+        if key in flat:
+            problems.append(f"{at}: {key} is given too; give one of them ({path})")
+    nested = {key: value for key, (_, value) in in_block.items()}
+    return flat | nested, {key: at for key, (at, _) in in_block.items()}
 
 
-def _flattened(
-    found: Mapping[str, object], path: Path, problems: list[str]
-) -> Mapping[str, object]:
-    """Return the file with its ``bootstrap`` block as the settings that it stands for.
+def _read_block(block: object, path: Path, problems: list[str]) -> dict[str, tuple[str, object]]:
+    """Return the settings of a ``bootstrap`` block, each with its path in the file.
 
     The block is ``{version: 1, source: ..., snapshot: {url: ..., to: ...}, takeover: ...}``.
     """
-    block = found.get("bootstrap")
-    if block is None:
-        return found
-    flat = {key: value for key, value in found.items() if key != "bootstrap"}
     if not isinstance(block, dict):
-        problems.append(f"bootstrap: must be a block of settings, not {kind_of(block)} ({path})")
-        return flat
-    block = dict(block)
-    version, snapshot = block.pop("version", 1), block.pop("snapshot", {})
-    if version != 1:
-        problems.append(f"bootstrap.version: {version!r} must be 1 ({path})")
-    if not isinstance(snapshot, dict):
+        problems.append(f"{_BLOCK}: must be a block of settings, not {kind_of(block)} ({path})")
+        return {}
+    leaves = {f"{_BLOCK}.{key}": value for key, value in block.items()}
+    version = leaves.pop(f"{_BLOCK}.version", _BLOCK_VERSION)
+    if isinstance(version, bool) or version != _BLOCK_VERSION:
+        problems.append(f"{_BLOCK}.version: {version!r} must be {_BLOCK_VERSION} ({path})")
+    snapshot = leaves.pop(f"{_BLOCK}.snapshot", {})
+    if isinstance(snapshot, dict):
+        leaves |= {f"{_BLOCK}.snapshot.{key}": value for key, value in snapshot.items()}
+    else:
         problems.append(
-            f"bootstrap.snapshot: must be a block of url and to, not {kind_of(snapshot)} ({path})"
+            f"{_BLOCK}.snapshot: must be a block of url and to, not {kind_of(snapshot)} ({path})"
         )
-        snapshot = {}
-    named = {f"bootstrap-{key}": value for key, value in block.items()}
-    return flat | named | {f"bootstrap-snapshot-{key}": it for key, it in snapshot.items()}
+    problems += [_unknown(each, _IN_BLOCK, path) for each in leaves if each not in _IN_BLOCK]
+    return {_IN_BLOCK[at]: (at, value) for at, value in leaves.items() if at in _IN_BLOCK}
+
+
+def _unknown(key: str, known: Iterable[str], path: Path) -> str:
+    close = difflib.get_close_matches(key, known, n=1)
+    hint = f", is {close[0]} meant?" if close else ""
+    return f"{key}: there is no such setting{hint} ({path})"
 
 
 def _advised(problem: str, values: Mapping[str, Value]) -> str:
@@ -338,9 +366,10 @@ def _advised(problem: str, values: Mapping[str, Value]) -> str:
     return problem + (setting.advise(given) if setting and isinstance(given, str) else "")
 
 
-def _sourced(problem: str, sources: Mapping[str, str]) -> str:
-    source = sources.get(problem.partition(":")[0], DEFAULT)
-    return problem if source == DEFAULT else f"{problem} ({source})"
+def _sourced(problem: str, sources: Mapping[str, str], paths: Mapping[str, str]) -> str:
+    key, _, what = problem.partition(":")
+    source = sources.get(key, DEFAULT)
+    return problem if source == DEFAULT else f"{paths.get(key, key)}:{what} ({source})"
 
 
 def _plain(value: object) -> object:

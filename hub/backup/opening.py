@@ -15,11 +15,12 @@ from hub.backup.pace import PacePolicy
 from hub.backup.runner import Backup
 from hub.clock import Clock
 from hub.config import Config
+from hub.registry.keeping import load_identity
 from hub.store import Corrupt, HubKey, Store, create_hub_key, has_store, load_hub_key
 from snapshot.arbiter import Allowed, CatchUp, Decision, Refuse, Restore, Source, Takeover
 from snapshot.chain import Chain
 from snapshot.errors import StartRefused
-from snapshot.local import load_claim, load_state
+from snapshot.local import LocalState, load_claim, load_state, save_state
 from snapshot.moving import move_in_from
 from snapshot.points import Latest, parse_target
 from snapshot.remote import Remote, open_remote
@@ -38,12 +39,15 @@ async def open_backup(
     refuses, or the bucket cannot be read.
     """
     is_new = not has_store(config.store_dir())
+    if is_new and config.bootstrap_source == Source.VOLUME:
+        _refuse_without_volume(config)
     if not config.object_store and not config.detach:
         _refuse_without_store(config.data_dir)
     remote = open_remote(config.object_store) if config.object_store else None
     if remote is not None and is_new and not config.hub_key_path().exists():
         await asyncio.to_thread(_refuse_without_key, remote, config)
-    hub_key = _hub_key(config, clock, can_create=is_new and not config.bootstrap_snapshot_url)
+    can_create = is_new and config.bootstrap_source != Source.SNAPSHOT
+    hub_key = _hub_key(config, clock, can_create=can_create)
     if remote is None:
         store = Store.open(config.store_dir(), hub_key=hub_key, clock=clock)
         return store, Backup(config, clock, store, chain=None, metrics=metrics)
@@ -73,15 +77,23 @@ async def _opened(
             raise
         return Store.open(config.store_dir(), hub_key=hub_key, clock=clock)
     try:
-        is_rebuilt = await _prepare(
+        _tell_whose(config.data_dir, store)
+        decision = await _prepare(
             config, clock, chain, allowed, key=hub_key, store=store, damage=""
         )
     except BaseException:
         await store.close()
         raise
-    if isinstance(is_rebuilt, Restore | CatchUp):
+    if isinstance(decision, Restore | CatchUp):
         return Store.open(config.store_dir(), hub_key=hub_key, clock=clock)
     return store
+
+
+def _tell_whose(directory: Path, store: Store) -> None:
+    """Write down which hub's a store is that never shipped: no prefix of another may replace it."""
+    identity = load_identity(store)
+    if identity is not None and load_state(directory) is None:
+        save_state(directory, LocalState(dir_id=store.dir_id, hub_id=identity.hub_id))
 
 
 async def _prepare(
@@ -120,6 +132,7 @@ async def _prepare(
             clock=clock,
             to=parse_target(config.bootstrap_snapshot_to) if is_first else Latest(),
             is_held=True,
+            is_own=isinstance(decision, Restore) and decision.is_own,
         )
         _log.info(
             "restored", rev=done.revision, objects=done.objects, seconds=done.seconds["total"]
@@ -132,7 +145,14 @@ def _move_in(config: Config, chain: Chain, allowed: Allowed) -> None:
     if chain.read_head() is None:
         source = open_remote(config.bootstrap_snapshot_url)
         try:
-            move_in_from(source, chain.remote, chain.key, clock=chain.clock, allowed=allowed)
+            move_in_from(
+                source,
+                chain.remote,
+                chain.key,
+                clock=chain.clock,
+                allowed=allowed,
+                to=parse_target(config.bootstrap_snapshot_to),
+            )
         finally:
             source.close()
 
@@ -147,6 +167,15 @@ def _hub_key(config: Config, clock: Clock, *, can_create: bool) -> HubKey:
 def _new_hub_key(path: Path, directory: Path, clock: Clock) -> HubKey:
     path.parent.mkdir(parents=True, exist_ok=True)
     return create_hub_key(path, token=clock.token, outside=directory)
+
+
+def _refuse_without_volume(config: Config) -> None:
+    raise StartRefused(
+        f"bootstrap source {config.bootstrap_source}, and the data directory {config.data_dir} "
+        "holds no store",
+        op="start",
+        hint="mount the hub's volume; a new hub has --bootstrap-source Empty or Auto",
+    )
 
 
 def _refuse_without_store(directory: Path) -> None:
