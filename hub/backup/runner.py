@@ -42,6 +42,8 @@ _T = TypeVar("_T")
 
 RESERVE = 100_000_000
 """Revisions reserved ahead in HEAD: 3,000 clusters use them up in three weeks without a bucket."""
+_ASKS = 3
+"""How often an idle hub asks the bucket within the time of strict fencing."""
 _UNDER_WAY = 10_000
 """More writes than can still be on their way to the committer when the hub stops."""
 START_KINDS = {
@@ -69,7 +71,7 @@ class Backup:
     ) -> None:
         self._config, self._clock, self._store = config, clock, store
         self._chain, self._dir, self._allowed = chain, config.data_dir, allowed
-        self._pace = Pace(clock, pace)
+        self._pace = Pace(clock, _often_enough(pace or PacePolicy(), config.strict_fencing))
         self._metrics = BackupMetrics(metrics, self.parts, store)
         self._lane = Lane("ship")
         self._tender: Tender | None = None
@@ -82,7 +84,8 @@ class Backup:
         self._waiters = DurableWaiters()
         self._trouble = ""
         self._behind_from_s: float | None = None
-        self._silent_from_s: float | None = None
+        self._asked_s = clock.monotonic_s()
+        """When the last round began that the bucket has answered."""
         self._claim: Claim | None = None
         self.start_kind = "local"
 
@@ -98,6 +101,7 @@ class Backup:
         if load_state(self._dir) is None:
             save_state(self._dir, LocalState(dir_id=self._store.dir_id, hub_id=hub_id))
         claim = load_claim(self._dir)
+        asked_s = self._clock.monotonic_s()
         begun = await self._lane.run(
             begin,
             self._chain,
@@ -110,6 +114,7 @@ class Backup:
         )
         self.start_kind = START_KINDS.get(type(begun.decision), "continue")
         is_other = isinstance(begun.decision, TakeClaim | Adopt)
+        self._asked_s = asked_s
         if not isinstance(begun.decision, Create):
             self._store.raise_floor(Revision(begun.floor), is_compacted=is_other)
         self._is_writer = True
@@ -201,12 +206,12 @@ class Backup:
     def write_refusal(self) -> str:
         """Return why the hub must not write for now, "" when it may.
 
-        With strict fencing a hub that cannot ask the bucket whether the prefix is still its own
-        stops writing after a while; without, it goes on.
+        With strict fencing a hub that has not been told by the bucket for a while that the prefix
+        is still its own stops writing; without, it goes on.
         """
-        if not self._config.strict_fencing or self._silent_from_s is None:
+        if not self._config.strict_fencing or self._chain is None:
             return ""
-        silent_s = self._clock.monotonic_s() - self._silent_from_s
+        silent_s = self._clock.monotonic_s() - self._asked_s
         if silent_s < self._config.strict_fencing:
             return ""
         return f"the object store has not answered for {silent_s:.0f} s (strict fencing)"
@@ -240,13 +245,11 @@ class Backup:
             except REPEATED as error:
                 self._metrics.failed("ship", error)
                 self._trouble = str(error)
-                if self._silent_from_s is None:
-                    self._silent_from_s = self._clock.monotonic_s()
                 pause_s = self._pace.failed()
                 _log.warning("backup_failed", problem=str(error), retry_in_s=pause_s)
                 await asyncio.sleep(pause_s)
             else:
-                self._trouble, self._silent_from_s = "", None
+                self._trouble = ""
                 self._pace.succeeded()
 
     async def _ship_what_is_due(self) -> None:
@@ -254,6 +257,7 @@ class Backup:
         self._pace.begin()
         began_s = self._clock.monotonic_s()
         shipped = await self._commit(self._ship_round)
+        self._asked_s = began_s
         self._behind_from_s = began_s if self._unshipped() else None
         self._waiters.shipped(self.shipped_revision())
         if not self._unshipped():  # changes that came while it was cut are in it
@@ -325,6 +329,19 @@ class Backup:
             self._lane.close()
             if self._chain is not None:
                 self._chain.remote.close()
+
+
+def _often_enough(pace: PacePolicy, strict_s: int) -> PacePolicy:
+    """Return the pace with which an idle hub asks the bucket well within strict fencing's time."""
+    if not strict_s:
+        return pace
+    most_s = strict_s / _ASKS
+    return replace(
+        pace,
+        heartbeat_s=min(pace.heartbeat_s, most_s),
+        last_retry_s=min(pace.last_retry_s, most_s),
+        first_retry_s=min(pace.first_retry_s, most_s),
+    )
 
 
 def _first(errors: BaseExceptionGroup[SnapshotError]) -> SnapshotError:
