@@ -396,11 +396,12 @@ class _Hub:
     def _be_stubborn(self, chain: Chain) -> None:
         """Go on writing although fenced: the chain must not let it."""
         segment = self._lab.cut(self, chain, max(self._store.revision, chain.head.rev) + 1)
-        for attempt in (
+        attempts: tuple[Callable[[], Head], ...] = (
             lambda: chain.commit_segment(segment, reserved_rev=0),
             chain.confirm,
             chain.release,
-        ):
+        )
+        for attempt in attempts:
             with contextlib.suppress(ValueError, Fenced):
                 attempt()
 
