@@ -27,9 +27,9 @@ QUICK = [
     Plan("fresh", faults=1),
 ]
 DEEP = [
-    Plan("restored", faults=2, writes=2),
+    Plan("restored", faults=2),
     Plan("restored", faults=3, lives=1),
-    Plan("restored", faults=2, has_vandal=True),
+    Plan("restored", faults=2, lives=1, writes=2, has_vandal=True),
     Plan("copied", faults=2),
     Plan("copied", faults=3, lives=1),
     Plan("fresh", faults=2, writes=2),
