@@ -90,7 +90,7 @@ class States:
         """
         restored = replace(self.site, name="restored")
         command = [sys.executable, "-m", "tools.restore", "restore"]
-        command += ["--object-store", self._bucket, "--data-dir", str(restored.data_dir)]
+        command += ["--from", self._bucket, "--into", str(restored.data_dir)]
         command += ["--key-file", str(restored.key_file)]
         await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True)
         self.site, self._hub = restored, restored.process(self._bucket)

@@ -77,7 +77,7 @@ class Sizing:
         await wait_shipped(hub.kubeconfig, 60)
         await self._sizes(hub)
         hub.kill()
-        seconds = run("tools.restore", "restore", "--object-store", self._store, *self._into())
+        seconds = run("tools.restore", "restore", "--from", self._store, *self._into())
         say("hub-restore, process and all", f"{seconds:.2f} s")
         await self._again()
 
@@ -139,7 +139,7 @@ class Sizing:
 
     def _into(self) -> tuple[str, ...]:
         key = str(self._root / "hub.key")
-        return ("--data-dir", str(self._root / "restored"), "--key-file", key)
+        return ("--into", str(self._root / "restored"), "--key-file", key)
 
     async def _again(self) -> None:
         hub, began = self._hub("restored"), time.monotonic()

@@ -102,6 +102,21 @@ def staged(target: Path, *, clock: Clock, is_held: bool = False) -> Iterator[Sta
         yield stage
 
 
+def check_target(target: Path) -> bool:
+    """Return whether a restore into `target` would put a store aside; changes nothing.
+
+    Raises `TargetNotEmpty` and `TargetBusy` as the restore would.
+    """
+    _check_target(target)
+    if not target.is_dir():
+        return False
+    try:
+        DirectoryLock(target).close()
+    except Locked as error:
+        raise _busy(target) from error
+    return _is_hubs(target)
+
+
 def finish_swap(directory: Path) -> None:
     """Do what is left of a swap that a crash cut short; the caller holds the directory."""
     stage, store = directory / STAGE, directory / STORE_DIRECTORY
@@ -131,11 +146,15 @@ def _held(target: Path) -> Iterator[None]:
         try:
             stack.enter_context(occupied(target))
         except Locked as error:
-            what = "a hub or another restore is at work on the directory"
-            raise TargetBusy(what, op="restore", object=str(target)) from error
+            raise _busy(target) from error
         except Corrupt as error:
             raise TargetNotEmpty(str(error), op="restore", object=str(target)) from error
         yield
+
+
+def _busy(target: Path) -> TargetBusy:
+    what = "a hub or another restore is at work on the directory"
+    return TargetBusy(what, op="restore", object=str(target))
 
 
 @contextmanager

@@ -186,9 +186,9 @@ def _simulate(plan: DemoPlan, hub: HubProcess, name: str, *, echo: Echo) -> Obj:
 
 
 def _restore(plan: DemoPlan, data_dir: Path) -> Obj:
-    options = ["--object-store", plan.object_store, "--data-dir", str(data_dir)]
+    options = ["--from", plan.object_store, "--into", str(data_dir)]
     command = [sys.executable, "-m", "tools.restore", "restore", *options]
-    command += ["--key-file", str(plan.key_file), "--json"]
+    command += ["--key-file", str(plan.key_file), "-o", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise DemoError(f"hub-restore failed: {done.stdout}{done.stderr}".strip())

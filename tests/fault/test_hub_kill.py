@@ -56,9 +56,9 @@ class Place:
         return decode_head((self.bucket / HEAD).read_bytes())
 
     def restore(self, name: str) -> None:
-        options = ["--object-store", self.bucket.as_uri(), "--key-file", str(self.key_file)]
+        options = ["--from", self.bucket.as_uri(), "--key-file", str(self.key_file)]
         target = self.directory / name
-        done = CliRunner().invoke(cli, ["restore", *options, "--data-dir", str(target)])
+        done = CliRunner().invoke(cli, ["restore", *options, "--into", str(target)])
         assert done.exit_code == 0, done.output
 
     def verify(self, head: Head) -> None:

@@ -100,8 +100,8 @@ def key_of(tmp_path: Path) -> Path:
 
 def restore(tmp_path: Path, bucket: Bucket, name: str) -> Path:
     target = tmp_path / name
-    flags = ["--object-store", bucket.url, "--key-file", str(key_of(tmp_path))]
-    done = CliRunner().invoke(cli, ["restore", *flags, "--data-dir", str(target)])
+    flags = ["--from", bucket.url, "--key-file", str(key_of(tmp_path))]
+    done = CliRunner().invoke(cli, ["restore", *flags, "--into", str(target)])
     assert done.exit_code == 0, done.output
     return target
 

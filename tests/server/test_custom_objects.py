@@ -415,7 +415,7 @@ async def test_kinds_and_objects_are_there_after_a_restore(tmp_path: Path) -> No
     async with running_hub(tmp_path / "old", object_store=store, key_file=key) as hub:
         made = await define(hub.admin, widget_definition())
         kept = await hub.admin.create(widgets(made, "default"), widget("a"))
-    flags = ["--object-store", store, "--key-file", str(key), "--data-dir", str(tmp_path / "new")]
+    flags = ["--from", store, "--key-file", str(key), "--into", str(tmp_path / "new")]
     done = CliRunner().invoke(cli, ["restore", *flags])
     assert done.exit_code == 0, done.output
     async with running_hub(tmp_path / "new", object_store=store, key_file=key) as hub:

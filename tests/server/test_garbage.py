@@ -162,7 +162,7 @@ async def test_only_a_restored_hub_holds_still_at_first(tmp_path: Path, is_resto
     data = tmp_path / "one"
     if is_restored:
         data = tmp_path / "two"
-        flags = ["--object-store", bucket, "--key-file", str(key), "--data-dir", str(data)]
+        flags = ["--from", bucket, "--key-file", str(key), "--into", str(data)]
         done = CliRunner().invoke(cli, ["restore", *flags])
         assert done.exit_code == 0, done.output
     async with running_hub(data, object_store=bucket, key_file=key) as hub:

@@ -55,7 +55,7 @@ async def prefix(tmp_path: Path, bucket: Remote) -> None:
 @pytest.mark.usefixtures("prefix")
 def test_restore_says_what_it_did_and_what_comes_next(tmp_path: Path, run: Run) -> None:
     key = key_file(tmp_path / "k", KEY)
-    result = run("restore", "--data-dir", str(tmp_path / "new"), "--key-file", str(key))
+    result = run("restore", "--into", str(tmp_path / "new"), "--key-file", str(key))
     assert result.exit_code == 0, result.output
     assert "restored hub" in result.stdout
     assert "at revision 3" in result.stdout
@@ -68,7 +68,7 @@ def test_the_key_beside_the_directory_is_found_and_all_can_come_from_the_environ
     tmp_path: Path, run: Run
 ) -> None:
     key_file(tmp_path / "new.key", KEY)
-    result = run("restore", "--json", HUBLET_DATA_DIR=str(tmp_path / "new"))
+    result = run("restore", "-o", "json", HUBLET_DATA_DIR=str(tmp_path / "new"))
     figures = json.loads(result.stdout)
     assert (figures["revision"], figures["objects"], figures["segments"]) == (3, 3, 2)
     assert figures["seconds"]["total"] >= 0
@@ -80,8 +80,10 @@ def test_list_needs_no_key(tmp_path: Path, run: Run) -> None:
     result = run("list")
     assert result.exit_code == 0
     assert "epoch 1 (in use by process" in result.stdout
-    assert [line.split()[0] for line in result.stdout.splitlines()[2:]] == ["full", "delta"]
-    head = json.loads(run("list", "--json").stdout)["head"]
+    listed = result.stdout.splitlines()[2:]
+    assert [line.split()[0] for line in listed] == ["KIND", "delta", "full", "2", "this"]
+    assert "its history needs the hub key" in listed[-1]
+    head = json.loads(run("list", "-o", "json").stdout)["head"]
     assert (head["rev"], len(head["tail"]), head["key"]) == (3, 1, KEY.fingerprint)
 
 
@@ -90,12 +92,12 @@ def test_verify_says_how_far_it_looked(tmp_path: Path, run: Run) -> None:
     key = str(key_file(tmp_path / "k", KEY))
     assert "hashes, seals and chain are whole" in run("verify", "--key-file", key).stdout
     assert "equal by state hash" in run("verify", "--deep", "--key-file", key).stdout
-    assert json.loads(run("verify", "--json", "--deep", "--key-file", key).stdout)["is_deep"]
+    assert json.loads(run("verify", "-o", "json", "--deep", "--key-file", key).stdout)["is_deep"]
 
 
 @pytest.mark.usefixtures("prefix")
 def test_a_missing_key_is_named_with_the_one_that_is_needed(tmp_path: Path, run: Run) -> None:
-    result = run("restore", "--data-dir", str(tmp_path / "new"))
+    result = run("restore", "--into", str(tmp_path / "new"))
     assert result.exit_code == 7
     assert result.stdout == ""
     assert "new.key does not exist" in result.stderr
@@ -113,7 +115,7 @@ def test_a_wrong_key_is_named_before_anything_is_downloaded(
         for segment in (tmp_path / "bucket").rglob("*.hs"):
             segment.unlink()
     key = key_file(tmp_path / "k", OTHER_KEY)
-    result = run("restore", "--data-dir", str(tmp_path / "new"), "--key-file", str(key))
+    result = run("restore", "--into", str(tmp_path / "new"), "--key-file", str(key))
     assert result.exit_code == 7
     assert f"sealed under the key {KEY.fingerprint}" in result.stderr
     assert f"hint: {key} is not its key; check the URL, the prefix may belong" in result.stderr
@@ -132,7 +134,7 @@ def test_errors_have_their_exit_codes(tmp_path: Path, run: Run) -> None:
     key = str(key_file(tmp_path / "k", KEY))
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
-    into = ("restore", "--key-file", key, "--data-dir")
+    into = ("restore", "--key-file", key, "--into")
     assert run(*into, str(tmp_path / "full")).exit_code == 9
     assert run("list", HUBLET_OBJECT_STORE=(tmp_path / "none").as_uri()).exit_code == 3
     assert run("list", HUBLET_OBJECT_STORE="ftp://x").exit_code == 2
@@ -155,7 +157,7 @@ def test_nothing_is_restored_into_the_object_store_itself(
     bucket = tmp_path / "bucket"
     before = sorted(bucket.rglob("*"))
     key = str(key_file(tmp_path / "k", KEY))
-    into = ("restore", "--key-file", key, "--data-dir", str(tmp_path / target))
+    into = ("restore", "--key-file", key, "--into", str(tmp_path / target))
     result = run(*into, HUBLET_OBJECT_STORE=bucket.as_uri())
     assert result.exit_code == 9
     assert "lie inside each other" in result.stderr
@@ -165,7 +167,7 @@ def test_nothing_is_restored_into_the_object_store_itself(
 
 @pytest.mark.usefixtures("prefix")
 def test_with_json_an_error_is_one_object_too(tmp_path: Path, run: Run) -> None:
-    result = run("restore", "--json", "--data-dir", str(tmp_path / "new"))
+    result = run("restore", "-o", "json", "--into", str(tmp_path / "new"))
     error = json.loads(result.stdout)["error"]
     assert (error["kind"], error["exit_code"], result.exit_code) == ("KeyMissing", 7, 7)
     assert error["hint"]
@@ -185,21 +187,21 @@ def test_a_prefix_without_a_full_lists_as_such(tmp_path: Path, chain: Chain, run
 def test_a_disk_error_is_an_error_and_no_traceback(tmp_path: Path, run: Run) -> None:
     key = str(key_file(tmp_path / "k", KEY))
     (tmp_path / "file").touch()
-    result = run("restore", "--key-file", key, "--data-dir", str(tmp_path / "file" / "new"))
+    result = run("restore", "--key-file", key, "--into", str(tmp_path / "file" / "new"))
     assert result.exit_code == 1
     assert result.stderr.splitlines() == [
-        f"error: restore: data-dir: {tmp_path / 'file'} is a file, not a directory",
-        "hint: name another place with --data-dir",
+        f"error: restore: into: {tmp_path / 'file'} is a file, not a directory",
+        "hint: name another place with --into",
     ]
 
 
 @pytest.mark.usefixtures("prefix")
 def test_a_target_that_cannot_be_made_is_named_with_its_flag(tmp_path: Path, run: Run) -> None:
     key = str(key_file(tmp_path / "k", KEY))
-    result = run("restore", "--key-file", key, "--data-dir", "/proc/x")
+    result = run("restore", "--key-file", key, "--into", "/proc/x")
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: restore: data-dir: /proc/x: ")
-    assert "or name another with --data-dir" in result.stderr
+    assert result.stderr.startswith("error: restore: into: /proc/x: ")
+    assert "or name another with --into" in result.stderr
 
 
 @pytest.mark.usefixtures("prefix")
@@ -216,7 +218,7 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     url = (tmp_path / "bucket").as_uri()
-    command = [sys.executable, "-m", "tools.restore", "list", "--object-store", url]
+    command = [sys.executable, "-m", "tools.restore", "list", "--from", url]
     with os.fdopen(write, "wb") as out:
         done = subprocess.run(command, cwd=ROOT, stdout=out, stderr=subprocess.PIPE, check=False)
     assert done.stderr == b""
