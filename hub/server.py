@@ -166,7 +166,8 @@ async def _run(
         await backup.take_over(identity.hub_id)
         restored = load_restored(store)
         if backup.is_from_elsewhere:
-            restored = Restored(clock.now(), known, store.revision)
+            after = store.revision if backup.has_lost_nothing else known
+            restored = Restored(clock.now(), after, store.revision)
             await save_restored(store, restored)
         identity = await _fit(config, clock, store, identity)
         hub = _Hub(config, clock, store, backup=backup, identity=identity, restored=restored)

@@ -8,28 +8,30 @@ from perf.machine import median
 _HEAD = """# Sizing: backup and restore
 
 Written by `python -m perf.backup --render docs/sizing.json`; do not edit. Measured by
-`python -m perf.backup --clusters {counts} --out docs/sizing.json` on {date}: {cores} cores of a shared
-{cpu}, {file_system}, Python {python}. Hub, simulated fleet ({works} ManifestWorks a cluster, every
-agent with its two connections and their watches), SeaweedFS on loopback and the measuring process
-share the cores. Load before and after each run: {loads}. Compare ratios within a run, never single
-figures with another machine's.
+`python -m perf.backup --clusters {counts} --out docs/sizing.json` on {date}: {cores} cores of a
+shared {cpu}, {file_system}, Python {python}. Hub, simulated fleet ({works} ManifestWorks a
+cluster, every agent with its two connections and their watches), SeaweedFS on loopback and the
+measuring process share the cores. Load before and after each run: {loads}. Compare ratios within a
+run, never single figures with another machine's.
 
 | | {columns} | goal at 3,000 |
 |---|{bars}---|
 """
 
 _TAIL = """
-- **A full** is from its beginning to its name in HEAD, read back afterwards; median of five. It goes on
-  beside serving: requests (100 a second, a read and a durable write in turn) took at the 99th percentile what
-  the two rows say, without and during fulls. Memory is the most above the beginning of each full (median).
+- **A full** is from its beginning to its name in HEAD, read back afterwards; median of five. It
+  goes on beside serving: requests (100 a second, a read and a durable write in turn) took at the
+  99th percentile what the two rows say, without and during fulls. Memory is the most above the
+  beginning of each full (median).
 - **A new cluster** is created with `Hublet-Durable: true`: answered when the bucket has it.
-- **Changed**: so many per cent of all objects get a new label as fast as the hub takes them; the deltas of that
-  time. The hub ships at 1 MiB, 1,000 objects or one second, so they are several.
+- **Changed**: so many per cent of all objects get a new label as fast as the hub takes them; the
+  deltas of that time. The hub ships at 1 MiB, 1,000 objects or one second, so they are several.
 - **Restore** is `hub-restore restore`, process and all, then a hub started on the directory until
-  `/readyz` says 200. Clusters count as back when their own agent has renewed its Lease since the start
-  (the hub's status tells it); an agent does that once a minute, and so much of the time is their period.
-- **Cold start**: the directory of a hub stopped in good order is copied, its pages are dropped from the
-  cache, and a hub is started on the copy until `/readyz`.
+  `/readyz` says 200. Clusters count as back when their own agent has renewed its Lease since the
+  start (the hub's status tells it); an agent does that once a minute, and so much of the time is
+  their period.
+- **Cold start**: the directory of a hub stopped in good order is copied, its pages are dropped
+  from the cache, and a hub is started on the copy until `/readyz`.
 """
 
 

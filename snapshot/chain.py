@@ -33,7 +33,7 @@ from snapshot.errors import (
 from snapshot.head import FORMAT as HEAD_FORMAT
 from snapshot.head import Fork, Head, Level, ObjectRef, SegmentRef, Writer, encode_head, open_head
 from snapshot.header import ZERO, Kind
-from snapshot.layout import FORMAT, HEAD, delta_name, full_name
+from snapshot.layout import FORMAT, HEAD, PROBES, delta_name, full_name
 from snapshot.manifest import Manifest, encode_manifest
 from snapshot.remote import Remote
 from snapshot.seal import HubKey
@@ -90,8 +90,8 @@ class Chain:
         return held.head if held else None
 
     def is_prefix_in_use(self) -> bool:
-        """Whether anything at all lies under the prefix."""
-        return next(iter(self.remote.list()), None) is not None
+        """Whether anything lies under the prefix but what a killed probe left."""
+        return any(not entry.name.startswith(PROBES) for entry in self.remote.list())
 
     def take_epoch(
         self,
@@ -120,6 +120,7 @@ class Chain:
                 epoch=expected.epoch + 1,
                 writer=writer,
                 released=False,
+                drained=False,
                 moved="",
                 fork=fork,
             )
@@ -244,14 +245,17 @@ class Chain:
         self._check_writer()
         return self._swap(self._next(self.head, reserved_rev=reserved_rev), op="confirm")
 
-    def release(self, *, last_rev: int | None = None) -> Head:
+    def release(self, *, last_rev: int | None = None, is_drained: bool = False) -> Head:
         """Say in HEAD that this writer has ended; it may not write again without a new epoch.
 
         `last_rev`: no revision above it was handed out, so the rest of the reservation is given
-        back and whoever comes next goes on right above it.
+        back and whoever comes next goes on right above it. `is_drained`: all that this writer
+        acknowledged is in the bucket.
         """
         self._check_writer()
-        new = msgspec.structs.replace(self._next(self.head, reserved_rev=0), released=True)
+        new = msgspec.structs.replace(
+            self._next(self.head, reserved_rev=0), released=True, drained=is_drained
+        )
         if last_rev is not None:
             new = msgspec.structs.replace(new, reserved_rev=max(new.rev, last_rev))
         head = self._swap(new, op="release")

@@ -17,13 +17,13 @@ import msgspec
 from snapshot.catalog import Catalog, load_catalog
 from snapshot.errors import IntegrityError, ObjectMissing, RemoteDenied
 from snapshot.head import Head
-from snapshot.layout import TRASH
+from snapshot.layout import PROBES, TRASH
 from snapshot.pins import list_pins
 from snapshot.remote import Entry, Remote
 from snapshot.retention import Retention, Verdict, judge
 from snapshot.seal import HubKey
 
-_CLOCK = "probe/clock-"
+_CLOCK = f"{PROBES}clock-"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -124,6 +124,8 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """RFC 3339, UTC, the writer's clock."""
     released: bool
     """The writer has stopped in good order and will write no more in this epoch."""
+    drained: bool = False
+    """Everything that the writer had acknowledged is in the chain: a restore loses nothing."""
     moved: _Text = ""
     """Where the hub was moved to; no hub starts here any more."""
     fork: Fork | None

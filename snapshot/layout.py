@@ -22,6 +22,8 @@ FORMAT = "format.json"
 MANIFESTS = "manifest/"
 PINS = "pins/"
 TRASH = "trash/"
+PROBES = "probe/"
+"""Objects that a trial of the bucket makes and deletes again."""
 
 _SEGMENT = re.compile(r"e\d{8}/(full|d[012])/\d+-\d+-[0-9a-f]{8}\.hs")
 _MANIFEST = re.compile(r"manifest/\d+-[0-9a-f]{8}\.json")

@@ -73,6 +73,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     base: Base | None = None
     adopted: bool = False
     own: bool = False
+    drained: bool = False
+    """Whether HEAD held all that had ever been acknowledged, and the directory has all of it."""
     object_store: str
     """Without secrets; for messages."""
     restored: str
@@ -125,6 +127,7 @@ def claim_on(
         state_hash=head.state_hash,
         base=base if is_past else None,
         adopted=adopted,
+        drained=head.drained and not is_past,
         own=own,
         object_store=object_store,
         restored=clock.now().isoformat(timespec="seconds").replace("+00:00", "Z"),

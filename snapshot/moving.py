@@ -126,6 +126,7 @@ def _as_copy(head: Head, base: Base, clock: Clock) -> Head:
         horizon=0,
         branches=(),
         released=True,
+        drained=head.drained and base.seq == head.seq,
         moved="",
     )
 

@@ -81,6 +81,8 @@ def arbitrate(
             damage, files.load_state(directory), place=files.place_of(directory, name=place)
         )
     is_in_use = head is None and chain.is_prefix_in_use()
+    if is_in_use:  # a create that was given up may have landed between the two
+        head = chain.read_head()
     return decide(local, head, is_prefix_in_use=is_in_use, allowed=allowed), head
 
 

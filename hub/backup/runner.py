@@ -132,6 +132,11 @@ class Backup:
         """Whether the state may lack what another directory of this hub had."""
         return self.start_kind in {"restored", "adopted"}
 
+    @property
+    def has_lost_nothing(self) -> bool:
+        """Whether all that was ever acknowledged is known to be here."""
+        return self._claim is not None and self._claim.drained
+
     def follow(self, catalog: Catalog) -> None:
         """Watch the store for what is to be shipped."""
         if self._chain is None:
@@ -321,7 +326,9 @@ class Backup:
             if self._chain is not None and self._is_writer and self._end is None:
                 await self._ship_what_is_due()
                 last = self._store.revision + _UNDER_WAY
-                head: Head = await self._lane.run(self._chain.release, last_rev=last)
+                head: Head = await self._lane.run(
+                    self._chain.release, last_rev=last, is_drained=True
+                )
                 _log.info("prefix_released", epoch=head.epoch, rev=head.rev)
         except REPEATED as error:
             _log.warning("final_segment_failed", problem=str(error), unshipped=self._unshipped())

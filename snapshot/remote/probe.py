@@ -27,10 +27,9 @@ from snapshot.errors import (
     RemoteInvalid,
     RemoteUnavailable,
 )
+from snapshot.layout import PROBES
 from snapshot.remote.api import Remote
 
-PROBES = "probe/"
-"""What every name of a probe begins with."""
 CLOCK_TOLERANCE_S = 60.0
 """By how much the clocks of server and hub may differ without a word."""
 
