@@ -50,6 +50,7 @@ ENDS = {
     "ChainMoved",
     "HeadGone",
     "ForeignPrefix",
+    "CatchUpNeeded",
 }
 """How a process may end."""
 

@@ -307,7 +307,11 @@ class _Store:
 
 
 class _Hub:
-    """What a hub does with its prefix from start to stop."""
+    """What a hub does with its prefix from start to stop.
+
+    It does not even note down that it was fenced (`snapshot.start.remember_fenced`), and all
+    directories are at one place, as clones of a volume may be: the protocol must do without.
+    """
 
     def __init__(
         self, process: Process, directory: Path, remote: ScriptedRemote, *, lab: Lab, node: Node
@@ -349,7 +353,9 @@ class _Hub:
             head = self._new_chain().read_head()
             if head is None or head.full is None:
                 raise NothingToRestore("there is no full", op="restore")
-            save_claim(self._dir, claim_on(head, object_store="explored://", clock=self.clock))
+            save_claim(
+                self._dir, claim_on(head, None, object_store="explored://", clock=self.clock)
+            )
             revision = head.rev
         self._store.make(f"dir-{self.process.name}", revision)
 
