@@ -124,7 +124,7 @@ class Chain:
                 moved="",
                 fork=fork,
             )
-            if base is not None and base.seq < expected.seq:
+            if base is not None and base.seq != expected.seq:
                 new = self._branched(new, fork, base)
             self._swap(new, op="take epoch")
         self._is_writer = True

@@ -78,7 +78,8 @@ class ObjectRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Fork(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Where an epoch ended (`epoch`, `seq`, `rev`, `chain`) and from where the next went on.
 
-    When `base_seq` lies before `seq`, the positions after it up to `seq` are a branch left behind.
+    When `base_seq` is not `seq`, the positions given out after it until then are a branch left
+    behind; it is the higher one where an epoch goes on from such a branch.
     """
 
     epoch: _Number

@@ -117,7 +117,7 @@ def claim_on(
     own: bool = False,
 ) -> Claim:
     """Make the claim of a directory restored from `base`, or adopted, while HEAD was `head`."""
-    is_past = base is not None and base.seq < head.seq
+    is_past = base is not None and base.seq != head.seq  # higher on a branch left behind
     return Claim(
         hub_id=head.hub_id,
         epoch=head.epoch,

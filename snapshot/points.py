@@ -11,7 +11,8 @@ AtTime(time_ms=1796094900000)
 """
 
 import datetime as dt
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -90,6 +91,29 @@ def render_time(time_ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def line(end: int, branches: Iterable[Fork]) -> Iterator[range]:
+    """Yield the stretches of positions in the past of position `end`, the newest first.
+
+    `branches` in the order in which they came. A fork may go on from a branch that was left behind
+    before, so how far positions were given out then is more than where the fork was made.
+
+    >>> first = Fork(epoch=1, seq=9, rev=90, chain="0" * 64, base_seq=4)
+    >>> again = Fork(epoch=2, seq=4, rev=40, chain="0" * 64, base_seq=2)
+    >>> back = Fork(epoch=3, seq=2, rev=20, chain="0" * 64, base_seq=7)
+    >>> list(line(12, [first])), list(line(9, [first]))
+    ([range(10, 13), range(0, 5)], [range(0, 10)])
+    >>> list(line(12, [first, again])), list(line(12, [first, again, back]))
+    ([range(10, 13), range(0, 3)], [range(10, 13), range(0, 8)])
+    """
+    forks = list(branches)
+    given = list(itertools.accumulate((fork.seq for fork in forks), max))
+    for fork, last in zip(reversed(forks), reversed(given), strict=True):
+        if last < end:  # else it came after `end` was reached
+            yield range(last + 1, end + 1)
+            end = fork.base_seq
+    yield range(end + 1)
+
+
 def on_line(seq: int, *, end: int, branches: Iterable[Fork]) -> bool:
     """Whether position `seq` is in the past of position `end`.
 
@@ -97,14 +121,20 @@ def on_line(seq: int, *, end: int, branches: Iterable[Fork]) -> bool:
     >>> [on_line(seq, end=12, branches=[left]) for seq in (4, 5, 9, 10)]
     [True, False, False, True]
     """
-    forks = sorted(branches, key=lambda fork: fork.seq, reverse=True)
-    for fork in forks:
-        if fork.seq >= end:
-            continue  # left behind after `end` was reached
-        if fork.seq < seq <= end:
-            return True
-        end = fork.base_seq
-    return seq <= end
+    return any(seq in stretch for stretch in line(end, branches))
+
+
+def left_behind(head: Head, base_seq: int) -> int:
+    """Return how many positions of HEAD's past are not in the past of `base_seq`."""
+    kept = list(line(base_seq, head.branches))
+    return sum(
+        len(stretch) - sum(_overlap(stretch, each) for each in kept)
+        for stretch in line(head.seq, head.branches)
+    )
+
+
+def _overlap(one: range, other: range) -> int:
+    return len(range(max(one.start, other.start), min(one.stop, other.stop)))
 
 
 def points(catalog: Catalog, *, end: int | None = None) -> list[Point]:

@@ -31,7 +31,7 @@ from snapshot.head import Head
 from snapshot.local import LocalState
 from snapshot.merge import merge
 from snapshot.plan import Obtained, Progress, Quiet, obtain, require_full
-from snapshot.points import Latest, Point, Target
+from snapshot.points import Latest, Point, Target, left_behind
 from snapshot.remote import Remote
 from snapshot.segment import Preamble, open_segment
 from snapshot.target import staged
@@ -129,7 +129,7 @@ def restore(
         replaced=stage.replaces,
         in_use_by="" if head.released else head.writer.describe(),
         point=obtained.point,
-        left_behind=head.seq - base.seq,
+        left_behind=left_behind(head, base.seq),
         damaged=obtained.damaged,
         seconds=seconds,
     )
