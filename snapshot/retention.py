@@ -121,7 +121,7 @@ def _wanted(
 ) -> set[str]:
     """Return the names of what retention keeps by age, number or pin."""
     fulls = [ref for ref in catalog.segments if not ref.is_delta and ref.name in entries]
-    fulls.sort(key=lambda ref: ref.seq, reverse=True)
+    fulls.sort(key=lambda ref: (entries[ref.name].modified, ref.seq), reverse=True)
     verified = [ref for ref in fulls if ref.is_verified]
     wanted = {ref.name for ref in verified[: retention.min_verified]}
     if len(verified) < retention.min_verified:
