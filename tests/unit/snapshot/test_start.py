@@ -1,18 +1,26 @@
 """The start: which steps are durable before which, so that a crash between any two is harmless."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from hub.store import Position, Revision
 from snapshot import local
-from snapshot.arbiter import Continue, Create, Refuse, TakeClaim
+from snapshot.arbiter import Adopt, Allowed, Continue, Create, Refuse, TakeClaim, Takeover
 from snapshot.chain import Chain
-from snapshot.errors import ChainMoved, Fenced, IntegrityError, RemoteUnavailable, StartRefused
+from snapshot.errors import (
+    CatchUpNeeded,
+    ChainMoved,
+    Fenced,
+    IntegrityError,
+    RemoteUnavailable,
+    StartRefused,
+)
 from snapshot.remote import Remote
 from snapshot.restore import restore
-from snapshot.start import RESERVE, arbitrate, begin
+from snapshot.start import RESERVE, Begun, arbitrate, begin, remember_fenced
 from tests.unit.snapshot.hub import serve
 from tests.unit.snapshot.support import KEY, FlakyRemote, StillClock, take
 
@@ -192,6 +200,132 @@ async def test_an_older_copy_of_a_directory_is_refused(tmp_path: Path, bucket: R
     with pytest.raises(StartRefused, match="older copy"):
         async with serve(directory, bucket, seed="3"):
             pass
+
+
+# ------------------------------------------------------------------------ copies
+
+
+def start(
+    remote: Remote, directory: Path, *, seed: str, place: str = "", **allowed: object
+) -> Begun:
+    """Begin as directory "d" with an empty store, whatever the place is called."""
+    return begin(
+        Chain(remote, KEY, clock=StillClock(seed)),
+        directory,
+        dir_id="d",
+        position=EMPTY,
+        allowed=Allowed(**allowed),  # type: ignore[arg-type]  # its fields, by name
+        place=place,
+    )
+
+
+def test_a_copy_is_told_by_where_it_lies(tmp_path: Path, bucket: Remote) -> None:
+    original, copy = tmp_path / "d", tmp_path / "copy"
+    original.mkdir()
+    start(bucket, original, seed="1")
+    shutil.copytree(original, copy)
+    with pytest.raises(StartRefused, match="is a copy of the one that wrote this prefix last"):
+        start(bucket, copy, seed="2")
+    assert isinstance(start(bucket, original, seed="3").decision, Continue)
+
+
+def test_a_clone_of_a_volume_is_told_by_its_name(tmp_path: Path, bucket: Remote) -> None:
+    """The same inodes at another place: what a clone of the block device looks like."""
+    start(bucket, tmp_path, seed="1", place="cluster-a")
+    with pytest.raises(StartRefused, match="is a copy"):
+        start(bucket, tmp_path, seed="2", place="cluster-b")
+    begun = start(bucket, tmp_path, seed="3", place="cluster-b", has_lease=True)
+    assert isinstance(begun.decision, Adopt)
+    assert isinstance(start(bucket, tmp_path, seed="4", place="cluster-b").decision, Continue)
+    with pytest.raises(StartRefused, match="is a copy"):
+        start(bucket, tmp_path, seed="5", place="cluster-a")
+
+
+def test_a_directory_that_was_renamed_is_no_copy(tmp_path: Path, bucket: Remote) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.mkdir()
+    start(bucket, first, seed="1")
+    first.rename(second)
+    assert isinstance(start(bucket, second, seed="2").decision, Continue)
+
+
+@pytest.mark.parametrize("fault", ["lost", "late", "answer"])
+def test_a_copy_whose_try_got_no_answer_is_a_copy_still(
+    tmp_path: Path, flaky: FlakyRemote, fault: str
+) -> None:
+    """Allowed once by force, it must not go on by itself unless its try had landed."""
+    start(flaky, tmp_path, seed="1", place="a")
+    flaky.faults["HEAD"] = [fault]
+    if fault == "answer":
+        start(flaky, tmp_path, seed="2", place="b", takeover=Takeover.FORCE)
+    else:
+        with pytest.raises(RemoteUnavailable):
+            start(flaky, tmp_path, seed="2", place="b", takeover=Takeover.FORCE)
+    flaky.land()
+    if fault == "lost":
+        with pytest.raises(StartRefused, match="is a copy"):
+            start(flaky, tmp_path, seed="3", place="b")
+        begun = start(flaky, tmp_path, seed="4", place="b", takeover=Takeover.FORCE)
+        assert isinstance(begun.decision, Adopt)
+    else:
+        assert isinstance(start(flaky, tmp_path, seed="3", place="b").decision, Continue)
+
+
+def adopt(remote: Remote, directory: Path) -> None:
+    """Leave the claim that `hub-restore adopt` leaves."""
+    head = Chain(remote, KEY, clock=StillClock()).read_head()
+    assert head is not None
+    claim = local.claim_on(head, None, object_store=remote.url, clock=StillClock(), adopted=True)
+    local.save_claim(directory, claim)
+
+
+def test_an_adopted_copy_goes_on_once_and_its_original_no_more(
+    tmp_path: Path, bucket: Remote
+) -> None:
+    original, copy = tmp_path / "d", tmp_path / "copy"
+    original.mkdir()
+    start(bucket, original, seed="1")
+    shutil.copytree(original, copy)
+    adopt(bucket, copy)
+    assert isinstance(start(bucket, copy, seed="2").decision, Adopt)
+    assert local.load_claim(copy) is None
+    with pytest.raises(StartRefused, match="another directory wrote this prefix last"):
+        start(bucket, original, seed="3")
+    assert isinstance(start(bucket, copy, seed="4").decision, Continue)
+
+
+def test_an_adoption_cut_short_after_its_epoch_is_taken_up_again(
+    tmp_path: Path, bucket: Remote
+) -> None:
+    original, copy = tmp_path / "d", tmp_path / "copy"
+    original.mkdir()
+    start(bucket, original, seed="1")
+    shutil.copytree(original, copy)
+    adopt(bucket, copy)
+    claim = (copy / local.CLAIM_FILE).read_bytes()
+    epoch = start(bucket, copy, seed="2").head.epoch
+    (copy / local.CLAIM_FILE).write_bytes(claim)  # as if it had not been spent
+    begun = start(bucket, copy, seed="3")
+    assert (begun.decision, begun.head.epoch) == (Continue(begun.floor), epoch + 1)
+    assert local.load_claim(copy) is None
+
+
+def test_a_fenced_directory_starts_when_it_is_adopted_and_not_by_itself(
+    tmp_path: Path, bucket: Remote
+) -> None:
+    start(bucket, tmp_path, seed="1")
+    take(Chain(bucket, KEY, clock=StillClock("other")), "b")
+    remember_fenced(tmp_path, "process 9 on h")
+    for takeover in (Takeover.NEVER, Takeover.IF_RELEASED, Takeover.CLAIMED):
+        with pytest.raises(StartRefused, match="process 9 on h took the prefix"):
+            start(bucket, tmp_path, seed="2", takeover=takeover)
+    with pytest.raises(CatchUpNeeded):
+        start(bucket, tmp_path, seed="3", takeover=Takeover.FORCE)
+    adopt(bucket, tmp_path)
+    assert isinstance(start(bucket, tmp_path, seed="4").decision, Adopt)
+    state = local.load_state(tmp_path)
+    assert state is not None
+    assert state.fenced_by == ""
 
 
 def test_a_damaged_state_file_is_named(tmp_path: Path) -> None:
