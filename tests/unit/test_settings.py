@@ -219,3 +219,142 @@ def test_a_host_that_no_resolver_takes_is_refused(host: str) -> None:
     ]
     for fine in ("[::1]:1", "hub.example.com.:1", "bücher.example:1", "0.0.0.0:1"):
         assert resolve({"listen": fine}, {}).config.listen == fine
+
+
+# ------------------------------------------------------------------------ the bootstrap block
+
+BLOCK = """\
+object-store: s3://new/hub
+bootstrap:
+  version: 1
+  source: Snapshot
+  snapshot:
+    url: s3://old/hub
+    to: 2026-12-01T03:15:00Z
+  takeover: Force
+"""
+FLAT = {
+    "bootstrap-source": "Snapshot",
+    "bootstrap-snapshot-url": "s3://old/hub",
+    "bootstrap-snapshot-to": "2026-12-01T03:15:00Z",
+    "bootstrap-takeover": "Force",
+}
+
+
+def test_the_bootstrap_block_of_the_file_means_what_flags_and_variables_mean(
+    tmp_path: Path,
+) -> None:
+    in_block = resolve({"config": in_file(tmp_path, BLOCK)}, {}).config
+    store = {"object_store": "s3://new/hub"}
+    in_flags = resolve({**store, **{key.replace("-", "_"): FLAT[key] for key in FLAT}}, {}).config
+    named = {f"HUBLET_{key.upper().replace('-', '_')}": value for key, value in FLAT.items()}
+    in_variables = resolve(store, named).config
+    lines = "".join(f"{key}: {value}\n" for key, value in FLAT.items())
+    in_lines = resolve(
+        {"config": in_file(tmp_path, f"object-store: s3://new/hub\n{lines}")}, {}
+    ).config
+    assert in_block == in_flags == in_variables == in_lines
+    assert in_block.bootstrap_snapshot_to == "2026-12-01T03:15:00Z"
+
+
+def test_a_flag_counts_before_the_block_and_is_named_when_it_is_wrong(tmp_path: Path) -> None:
+    file = in_file(tmp_path, BLOCK)
+    found = resolve({"config": file, "bootstrap_takeover": "Never"}, {})
+    assert source_of(found, "bootstrap-takeover") == ("Never", "--bootstrap-takeover")
+    assert source_of(found, "bootstrap-source") == ("Snapshot", file)
+    assert problems({"config": file, "bootstrap_takeover": "Now"}, {}) == [
+        (
+            "bootstrap-takeover: 'Now' must be Never, IfReleased, Claimed or Force "
+            "(--bootstrap-takeover)"
+        )
+    ]
+
+
+def test_problems_in_the_block_name_its_path(tmp_path: Path) -> None:
+    file = in_file(
+        tmp_path,
+        "bootstrap:\n  version: 2\n  source: Snapshots\n  sauce: x\n  snapshot-url: s3://b/p\n"
+        "  snapshot: {to: yesterday, uri: s3://b/p}\n  takeover: 3\n",
+    )
+    assert problems({"config": file}, {}) == [
+        f"bootstrap.version: 2 must be 1 ({file})",
+        f"bootstrap.sauce: there is no such setting, is bootstrap.source meant? ({file})",
+        (
+            "bootstrap.snapshot-url: there is no such setting, is bootstrap.snapshot.url meant? "
+            f"({file})"
+        ),
+        (
+            "bootstrap.snapshot.uri: there is no such setting, is bootstrap.snapshot.url meant? "
+            f"({file})"
+        ),
+        (
+            "bootstrap.snapshot.to: 'yesterday' must be latest, a revision (1200), a time "
+            f"(2026-12-01T03:15:00Z) or a position (@57) ({file})"
+        ),
+        f"bootstrap.takeover: must be text, not number ({file})",
+        f"bootstrap.source: 'Snapshots' must be Auto, Empty, Volume or Snapshot ({file})",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("bootstrap: Auto\n", "bootstrap: must be a block of settings, not string"),
+        ("bootstrap:\n", "bootstrap: must be a block of settings, not null"),
+        (
+            "bootstrap: {snapshot: s3://b/p}\n",
+            "bootstrap.snapshot: must be a block of url and to, not string",
+        ),
+        ("bootstrap: {version: true}\n", "bootstrap.version: True must be 1"),
+        (
+            "bootstrap: {takeover: Never}\nbootstrap-takeover: Force\n",
+            "bootstrap.takeover: bootstrap-takeover is given too; give one of them",
+        ),
+    ],
+)
+def test_a_block_that_cannot_be_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    file = in_file(tmp_path, text)
+    assert problems({"config": file}, {}) == [f"{says} ({file})"]
+
+
+@pytest.mark.parametrize("to", ["latest", "1200", "@57", "2026-12-01", "2026-12-01T03:15:00+01:00"])
+def test_a_point_to_restore_to_is_read_when_it_is_given(to: str) -> None:
+    given = {"object_store": "s3://b/p", "bootstrap_source": "Snapshot"}
+    assert resolve({**given, "bootstrap_snapshot_to": to}, {}).config.bootstrap_snapshot_to == to
+    (problem,) = problems({**given, "bootstrap_snapshot_to": f"{to}!"}, {})
+    assert problem.startswith(f"bootstrap-snapshot-to: '{to}!' must be latest, a revision (1200)")
+    assert problem.endswith("(--bootstrap-snapshot-to)")
+
+
+def test_a_revision_in_the_file_may_be_a_number(tmp_path: Path) -> None:
+    text = "object-store: s3://b/p\nbootstrap: {source: Snapshot, snapshot: {to: 1200}}\n"
+    found = resolve({"config": in_file(tmp_path, text)}, {}).config
+    assert found.bootstrap_snapshot_to == "1200"
+
+
+def test_what_only_source_snapshot_reads_is_refused_without_it() -> None:
+    given = {
+        "object_store": "s3://b/p",
+        "bootstrap_snapshot_url": "s3://b/q",
+        "bootstrap_snapshot_to": "7",
+        "place": "a/b",
+    }
+    assert problems(given, {}) == [
+        "bootstrap-snapshot-url: needs bootstrap-source Snapshot (--bootstrap-snapshot-url)",
+        "bootstrap-snapshot-to: needs bootstrap-source Snapshot (--bootstrap-snapshot-to)",
+        "place: 'a/b' must be without / (--place)",
+    ]
+    assert problems({"strict_fencing": "10", "bootstrap_source": "Snapshot"}, {}) == [
+        "bootstrap-source: Snapshot needs an object-store (--bootstrap-source)",
+        "strict-fencing: there is nothing to ask without an object store (--strict-fencing)",
+    ]
+
+
+def test_config_show_prints_the_block_as_the_settings_it_stands_for(tmp_path: Path) -> None:
+    file = in_file(tmp_path, BLOCK)
+    shown = CliRunner().invoke(hublet.main, ["config", "show", "--config", file])
+    assert shown.exit_code == 0, shown.output
+    by_key = dict(line.split(": ", 1) for line in shown.output.splitlines())
+    for key, value in FLAT.items():
+        assert by_key[key].split("  # ")[0].strip() == f'"{value}"'
+        assert by_key[key].endswith(f"  # {file}")
