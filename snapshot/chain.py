@@ -386,7 +386,7 @@ class Chain:
             self._held = self._resolve(new, error, op=op)
         else:
             self._held = _Held(new, etag)
-        self._given_up.discard(new.nonce)
+            self._given_up.clear()  # HEAD has moved: none of them can land any more
         return self._held.head
 
     def _resolve(
@@ -397,15 +397,15 @@ class Chain:
         if found is None:
             raise HeadGone("HEAD is gone", op=op, object=HEAD) from error
         head = found.head
-        is_ours = head.nonce in self._given_up
-        if is_ours and _says_the_same(head, new):
-            return found
-        if is_ours:
-            self._held = found
-            raise ChainMoved("an earlier write had landed", op=op, object=HEAD) from error
         if self._held is not None and head.nonce == self._held.head.nonce:
             self._held = found  # the same HEAD under another etag, as after a copy of the bucket
             raise RemoteUnavailable("HEAD was not replaced", op=op, object=HEAD) from error
+        if head.nonce in self._given_up:
+            self._held = found
+            self._given_up.clear()  # HEAD has moved: none of them can land any more
+            if _says_the_same(head, new):
+                return found
+            raise ChainMoved("an earlier write had landed", op=op, object=HEAD) from error
         if not self._is_writer:
             raise ChainMoved("HEAD has moved", op=op, object=HEAD) from error
         self._is_writer = False

@@ -49,9 +49,7 @@ async def test_a_hub_comes_back_from_a_bucket(tmp_path: Path, remote: Remote, ur
         before, state_hash = hub.contents(), hub.store.position.state_hash.hex()
     assert verify(remote, KEY, clock=StillClock(), scratch=tmp_path, deep=True).objects == 51
     create_hub_key(tmp_path / "new.key", token=lambda _: KEY.secret)
-    result = CliRunner().invoke(
-        cli, ["restore", "--from", url, "--into", str(tmp_path / "new")]
-    )
+    result = CliRunner().invoke(cli, ["restore", "--from", url, "--into", str(tmp_path / "new")])
     assert result.exit_code == 0, result.output
     async with serve(tmp_path / "new", remote, seed="2") as hub:
         assert hub.contents() == before

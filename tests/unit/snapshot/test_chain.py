@@ -264,6 +264,25 @@ def test_a_heartbeat_that_lands_late_does_not_pass_for_a_release(
     assert chain.release().released
 
 
+def test_two_late_writes_of_its_own_do_not_fence_a_writer(
+    chain: Chain, flaky: FlakyRemote, cut: Cutter
+) -> None:
+    """Found by tests/fault/explorer.py: the second was forgotten when the first was found."""
+    take(chain)
+    full = cut(chain, Kind.FULL)
+    flaky.faults["HEAD"] = ["late"]
+    with pytest.raises(RemoteUnavailable):
+        chain.commit_segment(full, reserved_rev=100)
+    flaky.land()
+    assert chain.commit_segment(full, reserved_rev=100).seq == 1
+    flaky.faults["HEAD"] = ["late"]
+    with pytest.raises(RemoteUnavailable, match="not replaced"):
+        chain.confirm(reserved_rev=100)
+    flaky.land()
+    assert chain.confirm(reserved_rev=100).seq == 1
+    assert chain.release().released
+
+
 def test_a_creation_of_head_that_lands_late_is_found_by_the_next_try(
     chain: Chain, flaky: FlakyRemote
 ) -> None:
