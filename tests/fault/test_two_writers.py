@@ -100,7 +100,8 @@ async def test_a_hub_that_wakes_up_after_another_took_over_never_commits_again(
                 assert refused.returncode == 8, refused.stderr
                 assert f"process {new.pid} on" in refused.stderr
                 assert bucket.head().writer == taken.writer
-        assert new.stop() == 0
+        os.kill(new.pid, signal.SIGTERM)
+        assert await asyncio.to_thread(new.wait, 60) == 0
     head = check_prefix(tmp_path, bucket)
     assert (head.epoch, head.writer, head.released) == (2, taken.writer, True)
     restore(tmp_path, bucket, "check")
