@@ -33,7 +33,7 @@ adoption left its one-time claim, or the caller holds a lease; Force: always.
     own session                    before what we shipped, forked    Refuse: the bucket went back
     own session                    at our revision, another state    Refuse: histories differ
     own session                    else                              Continue
-    else                           any                               CatchUp by Force, else Refuse
+    another wrote last             any                               CatchUp by Force, else Refuse
 """
 
 import enum
@@ -332,11 +332,10 @@ def _with_head(local: Local, head: Head, allowed: Allowed) -> Decision:
         return _taken(f"{state.fenced_by} took the prefix from this directory", allowed)
     if state is not None and standing is not _Standing.OTHER:
         return _own(local, state, head, allowed, is_copy=standing is _Standing.COPIED)
-    return _taken(
-        f"another directory wrote this prefix last: {head.writer.describe()}, epoch {head.epoch}, "
-        f"revision {head.rev}",
-        allowed,
-    )
+    by = f"{head.writer.describe()}, epoch {head.epoch}, revision {head.rev}"
+    if head.writer.dir == local.dir_id:  # since this copy was made, or this original copied
+        return _taken(f"a copy of this directory has gone on in its place: {by}", allowed)
+    return _taken(f"another directory wrote this prefix last: {by}", allowed)
 
 
 def _is_spent(claim: Claim, state: LocalState | None, head: Head) -> bool:

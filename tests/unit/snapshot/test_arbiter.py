@@ -110,7 +110,7 @@ def directory(
 
 RESTORED_STATE = LocalState(dir_id="d", hub_id=HUB)
 OTHERS = state(sessions=("s0",))
-"""Of a directory that had the prefix once, before session s1 of another took it."""
+"""Of a directory that had the prefix once, before session s1 took it."""
 FENCED = state(sessions=("s0",), fenced_by="process 1 on h")
 
 OWN: dict[str, Local] = {
@@ -173,7 +173,8 @@ REBUILT: dict[str, Local] = {
     "its own damage restored": directory(RESTORED_STATE, claim=claim(own=True)),
 }
 TAKEN: dict[str, Local] = {
-    "another wrote last": directory(OTHERS),
+    "another wrote last": directory(state(dir_id="c", sessions=("s0",)), dir_id="c"),
+    "gone on elsewhere": directory(OTHERS),
     "fenced": directory(FENCED),
     "fenced, and HEAD is of its session": directory(state(fenced_by="a move")),
     "a store without memory": directory(None),
@@ -489,6 +490,7 @@ REASONS: list[tuple[str, str, str, str]] = [
     ("restored, an older store", "live", "is not the one that was restored", "hub-restore"),
     ("fenced", "live", "process 1 on h took the prefix", "unshipped changes"),
     ("another wrote last", "released", "another directory wrote this prefix last", "adopt"),
+    ("gone on elsewhere", "live", "a copy of this directory has gone on in its place", "adopt"),
     ("damaged copy", "live", "the store cannot be used: torn", "hub-restore restore"),
 ]
 
