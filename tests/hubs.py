@@ -203,6 +203,12 @@ async def running_hub(
     durable: tuple[str, ...] = (),
     pace: PacePolicy | None = None,
     restore_grace: float = 300.0,
+    bootstrap_source: str = "Auto",
+    bootstrap_snapshot_url: str = "",
+    bootstrap_snapshot_to: str = "latest",
+    bootstrap_takeover: str = "Claimed",
+    place: str = "",
+    strict_fencing: int = 0,
 ) -> AsyncIterator[InProcess]:
     """Run a hub for the length of the block, and stop it cleanly; raises what ended it."""
     config = Config(
@@ -217,6 +223,12 @@ async def running_hub(
         http2=http2,
         audit_log=audit_log,
         seal=seal,
+        bootstrap_source=bootstrap_source,
+        bootstrap_snapshot_url=bootstrap_snapshot_url,
+        bootstrap_snapshot_to=bootstrap_snapshot_to,
+        bootstrap_takeover=bootstrap_takeover,
+        place=place,
+        strict_fencing=strict_fencing,
         durable=durable,
         restore_grace=restore_grace,
     )
