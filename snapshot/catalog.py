@@ -101,14 +101,10 @@ class _Reader:
 def _walk(head: Head, read: _Reader) -> Iterator[tuple[ObjectRef, Manifest]]:
     ref = head.manifest
     read.fetch_ahead()
-    while ref is not None:
+    while ref is not None and _seq_of(ref) > head.horizon:  # else cleaned up, or about to be
         manifest = read(ref)
-        if manifest.seq <= head.horizon:
-            return
         yield ref, manifest
         ref = manifest.prev
-        if ref is not None and _seq_of(ref) <= head.horizon:
-            return  # cleaned up, or about to be
 
 
 def _seq_of(ref: ObjectRef) -> int:

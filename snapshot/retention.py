@@ -105,9 +105,12 @@ def _start(catalog: Catalog, entries: Mapping[str, Entry], oldest: dt.datetime) 
 
 
 def _horizon(catalog: Catalog, start: int) -> int:
-    """Return the newest position up to which no manifest names what comes after `start`."""
+    """Return the newest position up to which no manifest names what comes after `start`.
+
+    It stays below the newest position: the next manifest may be of that one.
+    """
     needed = [m.seq for _, m in catalog.manifests if any(ref.seq > start for ref in m.segments)]
-    first = min(needed, default=catalog.head.last_seq + 1)
+    first = min(needed, default=catalog.head.last_seq)
     return max((m.seq for _, m in catalog.manifests if m.seq < first), default=catalog.head.horizon)
 
 
