@@ -61,13 +61,13 @@ from hub.fleet.returns import Returns
 from hub.fleet.schema.table import SCHEMAS
 from hub.fleet.sets import Sets
 from hub.fleet.sightings import Sightings
+from hub.http.acting import RELEASE, SNAPSHOT, Action, Actions
 from hub.http.app import Api, Services
 from hub.http.auditing import Auditor, open_auditor
 from hub.http.durably import Durability
 from hub.http.health import Health
 from hub.http.info import RequestInfo
 from hub.http.metrics import ConnectionMetrics
-from hub.http.releasing import Handover
 from hub.http.tls import replace_leaf, server_context
 from hub.http.transport import Server, bind, serve
 from hub.http.watching import Watching
@@ -364,7 +364,7 @@ class _Hub:
             schema_of=self._schema_of,
             durability=self._durability(),
             url=self._access().server,
-            handover=Handover(self._not_releasable, stop.set),
+            actions=self._actions(stop),
             refusal=lambda info: stopping() or self._refusal(info),
         )
 
@@ -373,10 +373,22 @@ class _Hub:
         refusal = self._backup.refusal() or _broken(self.engine.store)
         return refusal or ("" if info.method in ("GET", "HEAD") else self._backup.write_refusal())
 
+    def _actions(self, stop: asyncio.Event) -> Actions:
+        backup = self._backup
+        return {
+            RELEASE: Action(self._not_releasable, stop.set),
+            SNAPSHOT: Action(self._not_shipping, backup.ask_full),
+        }
+
     def _not_releasable(self) -> str:
         if self._config.object_store:
             return ""
         return "it has no object store, so there is nothing to release; to stop it, send SIGTERM"
+
+    def _not_shipping(self) -> str:
+        if self._config.object_store:
+            return ""
+        return "it has no object store, so there is nowhere to ship a snapshot to"
 
     def _durability(self) -> Durability:
         wait = self._in_bucket if self._config.object_store else None

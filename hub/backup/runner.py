@@ -173,6 +173,11 @@ class Backup:
         self._pace.hurry()
         await self._waiters.add(revision)
 
+    def ask_full(self) -> None:
+        """Let a full of the present state be shipped soon; nothing without an object store."""
+        if self._tender is not None:
+            self._tender.ask_full()
+
     def _unshipped(self) -> int:
         """Return how far the bucket is behind the last durable revision."""
         if self._chain is None or not self._is_writer:

@@ -84,6 +84,7 @@ class Tender:
         self._spool = config.data_dir / "spool"
         self._lane = Lane("tend")
         self._asked: Due | None = None
+        self._woken = asyncio.Event()
         self._next_s: dict[str, float] = {}
         self.last_full: Shipped | None = None
         self.tended = Tended()
@@ -92,8 +93,10 @@ class Tender:
         self.on_cleaned: Callable[[Cleaned], None] = lambda _: None
 
     def ask_full(self) -> None:
-        """Let the next look bring a full."""
+        """Look at once and bring a full, whatever failed before."""
         self._asked = Due.ASKED
+        self._next_s.pop("full", None)
+        self._woken.set()
 
     def shipped(self, shipped: Shipped) -> None:
         """Note what shipping committed by itself."""
@@ -110,8 +113,11 @@ class Tender:
             "probe": now,
         }
         while True:
+            self._woken.clear()
             await self.look()
-            await asyncio.sleep(self._policy.look_every_s)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._policy.look_every_s):
+                    await self._woken.wait()
 
     async def look(self) -> None:
         """Do what is due; a failure of one thing is told and does not keep the others."""
@@ -174,6 +180,14 @@ class Tender:
         due = self._asked or full_due(head, now_ms=self._now_ms(), policy=self._policy.chain)
         if due is None or self._is_waiting("full"):
             return
+        asked, self._asked = self._asked, None  # who asks from here on gets a further one
+        try:
+            await self._full(due)
+        except BaseException:
+            self._asked = self._asked or asked
+            raise
+
+    async def _full(self, due: Due) -> None:
         begun = await self._commit(
             lambda: begin_full(self._store, self._chain, self._spool, because=due, reserve=RESERVE)
         )
@@ -181,7 +195,6 @@ class Tender:
             await self._finish_full(begun)
         elif begun is not None:
             self._done(begun)
-        self._asked = None
 
     async def _finish_full(self, begun: FullBegun) -> None:
         """Read and put the full, name it in HEAD, and read it back."""

@@ -22,6 +22,7 @@ from hub.clock import Clock
 from hub.fleet.ahead import RETRY_AFTER_S, Ahead, Look
 from hub.fleet.differences import Asked, Differences
 from hub.fleet.sightings import Sightings, is_agent
+from hub.http.acting import Actions
 from hub.http.api import Request, Responder
 from hub.http.auditing import Auditor
 from hub.http.coding import accepts_gzip
@@ -32,7 +33,6 @@ from hub.http.health import Health
 from hub.http.info import RequestInfo, parse_request
 from hub.http.metrics import RequestMetrics
 from hub.http.openapi import OpenApi, SchemaOf
-from hub.http.releasing import Handover
 from hub.http.reply import Reply
 from hub.http.swagger import Swagger
 from hub.http.verbs import Verbs
@@ -86,7 +86,7 @@ class Services:
     version: Obj
     url: str
     schema_of: SchemaOf
-    handover: Handover
+    actions: Actions
     durability: Durability
     refusal: Callable[[RequestInfo], str]
     """Why the hub will not take this request now ("" = it will): stopping, fenced, or not sure of

@@ -18,6 +18,7 @@ _VIRTUAL_SUBRESOURCES = {
     "token": ("TokenRequest", "authentication.k8s.io", "v1"),
     "scale": ("Scale", "autoscaling", "v1"),
     "release": ("Status", "", "v1"),
+    "snapshot": ("Status", "", "v1"),
 }
 _AGGREGATED = ("v2", "v2beta1")
 

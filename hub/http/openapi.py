@@ -32,6 +32,7 @@ _OWN_KINDS = {
     "token": ("authentication.k8s.io", "v1", "TokenRequest"),
     "scale": ("autoscaling", "v1", "Scale"),
     "release": ("", "v1", "Status"),
+    "snapshot": ("", "v1", "Status"),
 }
 
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from hub.auth.user import Attributes, User
 from hub.clock import Clock
+from hub.http.acting import act
 from hub.http.api import Request
 from hub.http.deleting import delete_one, delete_selected
 from hub.http.durably import WRITES, Held
 from hub.http.info import RequestInfo
 from hub.http.listing import answer_list, wait_for
 from hub.http.negotiate import JSON, Form, choose_form
-from hub.http.releasing import release
 from hub.http.render import Renderer
 from hub.http.reply import Reply
 from hub.http.reviews import Reviewer
@@ -233,8 +233,8 @@ class Verbs:
         if info.subresource == "token":
             create_token(self._engine, self._services.tokens, ask)
             return
-        if info.subresource == "release":
-            release(self._engine, self._services.handover, ask)
+        if (action := self._services.actions.get(info.subresource)) is not None:
+            act(self._engine, action, ask)
             return
         if info.name:
             raise method_not_allowed(served.resource, "create")

@@ -33,6 +33,7 @@ SUBRESOURCE_VERBS = {
     "token": ("create",),
     "scale": ("get", "patch", "update"),
     "release": ("create",),
+    "snapshot": ("create",),
 }
 
 

@@ -1,4 +1,4 @@
-"""The hub's own API: read by who may, written by nobody, never stale, and the way to hand over."""
+"""The hub's own API: read by who may, written by nobody, never stale; what it does when asked."""
 
 import asyncio
 import datetime as dt
@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from hub.backup import objects
 from hub.backup.report import Report
+from hub.backup.runner import Backup
 from hub.backup.status import SnapshotPoint
 from hub.meta import Obj
 from hub.store import Store, Write, decode_key
@@ -23,7 +24,7 @@ from tools.restore import cli
 
 GROUP = "/apis/hublet.io/v1alpha1"
 HUBS, HUB, SNAPSHOTS = f"{GROUP}/hubs", f"{GROUP}/hubs/hub", f"{GROUP}/hubsnapshots"
-RELEASE = f"{HUB}/release"
+RELEASE, SNAPSHOT = f"{HUB}/release", f"{HUB}/snapshot"
 NEW_HUB = {"apiVersion": "hublet.io/v1alpha1", "kind": "Hub", "metadata": {"name": "other"}}
 AGENT = ("system:open-cluster-management:c1:a1", "system:open-cluster-management:c1")
 
@@ -102,11 +103,13 @@ async def test_a_hub_without_an_object_store_says_that_nothing_is_shipped(hub: I
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_it_is_discovered_as_what_can_be_read_and_released(hub: InProcess) -> None:
+async def test_it_is_discovered_as_what_can_be_read_released_and_snapshotted(
+    hub: InProcess,
+) -> None:
     found = {each["name"]: each for each in (await hub.admin.get(GROUP))["resources"]}
-    assert set(found) == {"hubs", "hubs/release", "hubsnapshots"}
+    assert set(found) == {"hubs", "hubs/release", "hubs/snapshot", "hubsnapshots"}
     assert found["hubs"]["verbs"] == found["hubsnapshots"]["verbs"] == ["get", "list", "watch"]
-    assert found["hubs/release"]["verbs"] == ["create"]
+    assert found["hubs/release"]["verbs"] == found["hubs/snapshot"]["verbs"] == ["create"]
     assert found["hubsnapshots"]["shortNames"] == ["hsnap"]
 
 
@@ -120,6 +123,7 @@ async def test_openapi_has_its_fields_and_no_way_to_write(hub: InProcess) -> Non
         for path, item in document["paths"].items()
     }
     assert methods.pop(f"{HUBS}/{{name}}/release") == {"post"}
+    assert methods.pop(f"{HUBS}/{{name}}/snapshot") == {"post"}
     assert methods
     assert {method for found in methods.values() for method in found} == {"get"}
     old = await hub.admin.get("/openapi/v2")
@@ -170,15 +174,16 @@ async def test_nobody_writes_it(hub: InProcess, method: str, path: str, verb: st
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_there_is_no_status_to_write_and_a_release_cannot_be_read(hub: InProcess) -> None:
+async def test_there_is_no_status_to_write_and_an_action_cannot_be_read(hub: InProcess) -> None:
     assert (await hub.admin.call("PUT", f"{HUB}/status", NEW_HUB)).status == 404
-    answer = await hub.admin.call("GET", RELEASE)
-    assert (answer.status, answer.obj()["reason"]) == (405, "MethodNotAllowed")
-    assert "keeps" not in answer.obj()["message"]
+    for path in (RELEASE, SNAPSHOT):
+        answer = await hub.admin.call("GET", path)
+        assert (answer.status, answer.obj()["reason"]) == (405, "MethodNotAllowed")
+        assert "keeps" not in answer.obj()["message"]
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_who_is_bound_to_view_reads_it_and_cannot_release(hub: InProcess) -> None:
+async def test_who_is_bound_to_view_reads_it_and_asks_it_for_nothing(hub: InProcess) -> None:
     binding = named(
         "viewers",
         roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
@@ -189,14 +194,20 @@ async def test_who_is_bound_to_view_reads_it_and_cannot_release(hub: InProcess) 
     vera = hub.admin.acting_as("vera")
     assert (await vera.get(HUB))["metadata"]["name"] == "hub"
     assert (await vera.get(SNAPSHOTS))["items"] == []
-    answer = await vera.call("POST", RELEASE)
-    assert (answer.status, answer.obj()["reason"]) == (403, "Forbidden")
+    for path in (RELEASE, SNAPSHOT):
+        answer = await vera.call("POST", path)
+        assert (answer.status, answer.obj()["reason"]) == (403, "Forbidden")
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_agents_neither_read_nor_release(hub: InProcess) -> None:
+async def test_agents_neither_read_it_nor_ask_it_for_anything(hub: InProcess) -> None:
     agent = hub.admin.acting_as(*AGENT)
-    for method, path in (("GET", HUB), ("GET", SNAPSHOTS), ("POST", RELEASE)):
+    for method, path in (
+        ("GET", HUB),
+        ("GET", SNAPSHOTS),
+        ("POST", RELEASE),
+        ("POST", SNAPSHOT),
+    ):
         answer = await agent.call(method, path)
         assert (answer.status, answer.obj()["reason"]) == (403, "Forbidden")
 
@@ -290,7 +301,7 @@ async def test_a_restored_hub_tells_of_its_restore_and_nothing_of_the_old_one(
     url, key = (tmp_path / "bucket").as_uri(), tmp_path / "key"
     async with running_hub(tmp_path / "old", object_store=url, key_file=key) as hub:
         old = await until(hub, HUBS, is_healthy)
-    flags = ["--object-store", url, "--key-file", str(key), "--data-dir", str(tmp_path / "new")]
+    flags = ["--from", url, "--key-file", str(key), "--into", str(tmp_path / "new")]
     done = CliRunner().invoke(cli, ["restore", *flags])
     assert done.exit_code == 0, done.output
     async with running_hub(tmp_path / "new", object_store=url, key_file=key) as hub:
@@ -381,10 +392,48 @@ async def test_a_dry_run_releases_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_what_has_no_prefix_cannot_be_released(hub: InProcess) -> None:
-    answer = await hub.admin.call("POST", RELEASE)
+@pytest.mark.parametrize("what", ["release", "snapshot"])
+async def test_what_has_no_prefix_neither_releases_it_nor_ships(hub: InProcess, what: str) -> None:
+    answer = await hub.admin.call("POST", f"{HUB}/{what}")
     assert (answer.status, answer.obj()["reason"]) == (409, "Conflict")
     assert "no object store" in answer.obj()["message"]
-    absent = await hub.admin.call("POST", f"{HUBS}/other/release")
+    absent = await hub.admin.call("POST", f"{HUBS}/other/{what}")
     assert (absent.status, absent.obj()["reason"]) == (404, "NotFound")
     assert (await hub.admin.get(HUB))["metadata"]["name"] == "hub"
+
+
+# ------------------------------------------------------------------ a snapshot on demand
+
+
+async def test_a_snapshot_that_is_asked_for_has_what_was_there_before(tmp_path: Path) -> None:
+    url = (tmp_path / "bucket").as_uri()
+    async with running_hub(tmp_path / "data", object_store=url) as hub:
+        first = await until(hub, HUBS, is_healthy)
+        made = await hub.admin.create(config_maps("default"), named("kept"))
+        answer = await hub.admin.call("POST", SNAPSHOT)
+        status, revision = answer.obj(), int(made["metadata"]["resourceVersion"])
+        full = await until(hub, SNAPSHOTS, lambda found: is_full(found, revision))
+        found = await until(hub, HUBS, lambda found: last_full(found) >= revision)
+    assert (answer.status, status["status"], status["code"]) == (202, "Success", 202)
+    uid = first["metadata"]["uid"]
+    assert status["details"] == {"name": "hub", "group": "hublet.io", "kind": "hubs", "uid": uid}
+    assert last_full(first) < revision <= last_full(found) == full["status"]["revision"]
+
+
+def is_full(found: Obj, revision: int) -> bool:
+    return bool(found["status"]["kind"] == "full" and found["status"]["revision"] >= revision)
+
+
+def last_full(hub: Obj) -> int:
+    return int(hub["status"]["lastFull"]["revision"])
+
+
+async def test_a_dry_run_ships_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(Backup, "ask_full", lambda _: asked.append("full"))
+    url = (tmp_path / "bucket").as_uri()
+    async with running_hub(tmp_path / "data", object_store=url) as hub:
+        assert (await hub.admin.call("POST", f"{SNAPSHOT}?dryRun=All")).status == 202
+        assert asked == []
+        assert (await hub.admin.call("POST", SNAPSHOT)).status == 202
+        assert asked == ["full"]
