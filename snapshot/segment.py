@@ -80,7 +80,9 @@ def write_segment(
     token: Callable[[int], bytes],
     preamble: Preamble = NO_PREAMBLE,
 ) -> Segment:
-    """Write a segment to a new file at `path`, sync it, and return it with its count and hash.
+    """Write a segment to a new file at `path` and return it with its count and hash.
+
+    The file is not synced: it is on its way to an object store, which makes it durable.
 
     `records` in order of stored key (full, merge) or of revision (delta), or ValueError;
     `header.count` is counted here. `token` draws random bytes (`Clock.token`). On error no file is
@@ -108,8 +110,6 @@ def write_segment(
         size = file.seek(0, os.SEEK_END)
         digest = _digest(path, size)
         file.write(digest)
-        file.flush()
-        os.fsync(file.fileno())
     return Segment(path, header, digest, size + HASH_BYTES)
 
 

@@ -272,6 +272,7 @@ class Backup:
         self._waiters.shipped(self.shipped_revision())
         if not self._unshipped():  # changes that came while it was cut are in it
             self._pace.begin()
+        await self._commit(self._remember)  # after those who wait: it costs two syncs
         self._metrics.confirmed()
         if shipped is None:
             return
@@ -307,8 +308,11 @@ class Backup:
         if shipped is None:
             # renewals take revisions too: keep the reservation ahead of them
             chain.confirm(reserved_rev=store.revision + RESERVE)
-        remember(self._dir, chain.head, dir_id=store.dir_id, place=self._config.place)
         return shipped
+
+    def _remember(self) -> None:
+        head = self._require_chain().head
+        remember(self._dir, head, dir_id=self._store.dir_id, place=self._config.place)
 
     def _require_chain(self) -> Chain:
         if self._chain is None:
