@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import secrets
 import shutil
@@ -22,6 +23,7 @@ from hub.store import create_hub_key, load_hub_key
 from snapshot.errors import Fenced, HeadGone, StartRefused
 from snapshot.head import Head, decode_head
 from snapshot.layout import HEAD
+from snapshot.local import STATE_FILE
 from snapshot.remote import Remote, open_remote
 from snapshot.verify import verify
 from tests.hubs import Api, HubProcess, InProcess, Watch, running_hub
@@ -126,9 +128,12 @@ def hub_on(
 
 
 async def metric(api: Api, name: str) -> float:
+    """Return a metric, summed over its labels."""
     answer = await api.call("GET", "/metrics")
     lines = [line.split() for line in answer.body.decode().splitlines()]
-    return next(float(words[1]) for words in lines if words[0] == name)
+    found = [float(words[-1]) for words in lines if words[0].partition("{")[0] == name]
+    assert found, name
+    return sum(found)
 
 
 async def until_metric(api: Api, name: str, is_met: Callable[[float], bool]) -> float:
@@ -210,7 +215,7 @@ async def test_a_restored_hub_takes_over_from_one_that_still_runs(
                 await shipped(new.admin)
     head = check_prefix(tmp_path, bucket)
     assert (head.epoch, head.released) == (2, True)
-    with pytest.raises(StartRefused, match="another directory wrote this prefix last") as caught:
+    with pytest.raises(StartRefused, match="took the prefix from this directory") as caught:
         async with hub_on(tmp_path, bucket, "old"):
             pass
     assert "hub-restore restore" in caught.value.hint
@@ -241,7 +246,7 @@ async def test_a_hub_whose_prefix_was_taken_ends_with_75_at_its_next_write(
             await api.close()
     again = serve(tmp_path / "old", *flags)
     assert again.returncode == 8
-    assert "another directory wrote this prefix last" in again.stderr
+    assert "took the prefix from this directory" in again.stderr
     assert "keep this directory, it may hold unshipped changes" in again.stderr
 
 
@@ -392,10 +397,17 @@ async def stopped(tmp_path: Path, file_bucket: Bucket) -> Bucket:
     return file_bucket
 
 
-def refuse(data_dir: Path, bucket: Bucket, key: Path, *, code: int, says: Sequence[str]) -> None:
+def refuse(
+    data_dir: Path,
+    bucket: Bucket,
+    key: Path,
+    *flags: str,
+    code: int,
+    says: Sequence[str],
+) -> None:
     """Expect a refusal that leaves prefix and key file as they are."""
     head, has_key = (bucket.directory / HEAD).read_bytes(), key.exists()
-    done = serve(data_dir, "--object-store", bucket.url, "--key-file", str(key))
+    done = serve(data_dir, "--object-store", bucket.url, "--key-file", str(key), *flags)
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
     assert "error: " in done.stderr
     assert "Traceback" not in done.stderr
@@ -414,12 +426,50 @@ def test_a_start_needs_the_bucket(tmp_path: Path, stopped: Bucket) -> None:
     assert "hint: check that the object store is up" in done.stderr
 
 
-def test_an_empty_directory_is_refused_with_a_hint(tmp_path: Path, stopped: Bucket) -> None:
-    says = [
-        "the data directory is empty, and the prefix holds hub",
-        "hint: run: hub-restore restore",
-    ]
-    refuse(tmp_path / "empty", stopped, key_of(tmp_path), code=8, says=says)
+async def test_an_empty_directory_is_restored_from_a_released_prefix(
+    tmp_path: Path, stopped: Bucket
+) -> None:
+    before = stopped.head()
+    async with hub_on(tmp_path, stopped, "empty") as hub:
+        assert hub.start_kind == "restored"
+        assert set(await uids(hub.admin, MAPS)) == {f"{MAPS}/t-1"}
+        await shipped(hub.admin)
+    head = check_prefix(tmp_path, stopped)
+    assert (before.epoch, head.epoch, head.released) == (1, 2, True)
+    says = ["another directory wrote this prefix last", "hub-restore restore"]
+    refuse(tmp_path / "data", stopped, key_of(tmp_path), code=8, says=says)
+
+
+async def test_an_empty_directory_takes_nothing_from_a_hub_that_has_not_released(
+    tmp_path: Path, file_bucket: Bucket
+) -> None:
+    async with hub_on(tmp_path, file_bucket) as hub:
+        await make(hub.admin, "t-1")
+        await shipped(hub.admin)
+        says = [
+            "the data directory is empty, and the prefix holds hub",
+            "which has not released it",
+            "hint: stop that hub in good order",
+        ]
+        key = key_of(tmp_path)
+        await asyncio.to_thread(refuse, tmp_path / "empty", file_bucket, key, code=8, says=says)
+        await make(hub.admin, "t-2")
+    assert not (tmp_path / "empty").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (("--bootstrap-takeover", "Never"), "and the prefix holds hub"),
+        (("--bootstrap-source", "Empty"), "bootstrap source Empty restores nothing"),
+        (("--bootstrap-source", "Volume"), "holds no store"),
+    ],
+)
+def test_an_empty_directory_is_not_restored_unless_it_may(
+    tmp_path: Path, stopped: Bucket, flags: tuple[str, str], says: str
+) -> None:
+    key = key_of(tmp_path)
+    refuse(tmp_path / "empty", stopped, key, *flags, code=8, says=[says, "hint: "])
     assert not (tmp_path / "empty").exists()
 
 
@@ -464,7 +514,7 @@ async def test_a_restore_replaces_the_store_of_a_hub_that_has_stopped_and_of_no_
     tmp_path: Path, stopped: Bucket
 ) -> None:
     data, key = tmp_path / "data", str(key_of(tmp_path))
-    flags = ["--object-store", stopped.url, "--key-file", key, "--data-dir", str(data)]
+    flags = ["--from", stopped.url, "--key-file", key, "--into", str(data)]
     async with hub_on(tmp_path, stopped) as hub:
         refused = await asyncio.to_thread(CliRunner().invoke, cli, ["restore", *flags])
         assert refused.exit_code == 9
@@ -486,6 +536,10 @@ async def test_a_directory_of_an_older_release_is_taken_over(
     for each in (data / "store").iterdir():
         each.rename(data / each.name)
     (data / "store").rmdir()
+    state = json.loads((data / STATE_FILE).read_text())
+    state.pop("place")  # which an older release did not write
+    state.pop("fenced_by")
+    (data / STATE_FILE).write_text(json.dumps(state))
     async with hub_on(tmp_path, stopped) as hub:
         assert hub.start_kind == "continue"
         assert set(await uids(hub.admin, MAPS)) == {f"{MAPS}/t-1"}
@@ -498,7 +552,7 @@ async def test_of_a_directory_and_its_copy_the_first_to_start_goes_on(
 ) -> None:
     shutil.copytree(tmp_path / "data", tmp_path / "copy")
     async with hub_on(tmp_path, stopped, "copy") as hub:
-        assert hub.start_kind == "continue"
+        assert hub.start_kind == "adopted"
         assert set(await uids(hub.admin, MAPS)) == {f"{MAPS}/t-1"}
         await make(hub.admin, "t-2")
     says = ["another directory wrote this prefix last", "hub-restore restore"]
