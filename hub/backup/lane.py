@@ -23,6 +23,10 @@ class Lane:
             self._worker, functools.partial(function, *args, **kwargs)
         )
 
+    def later(self, function: Callable[[], object]) -> None:
+        """Have `function` run after what is under way, whether or not anybody still waits."""
+        self._worker.submit(function)
+
     def close(self) -> None:
         """Let the thread end."""
         self._worker.shutdown(wait=True)

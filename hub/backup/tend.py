@@ -203,8 +203,8 @@ class Tender:
             self.on_shipped(begun.delta)
         try:
             put = await self._lane.run(put_full, begun, chain, self._spool)
-        finally:
-            begun.close()
+        finally:  # in its thread: it may be reading still when the hub stops
+            self._lane.later(begun.close)
         await self._commit(lambda: chain.commit_full(put.ref))
         self._done(put.shipped)
         if await self._lane.run(read_back, chain, put.ref, self._spool):
