@@ -115,6 +115,7 @@ class FakeBucket:
     tried: list[float] = field(default_factory=list)
     reserved: int = 0
     is_open: bool = True
+    is_drained: bool = False
 
     @property
     def remote(self) -> "FakeBucket":
@@ -128,9 +129,9 @@ class FakeBucket:
         self._do("confirm")
         return self.head
 
-    def release(self, *, last_rev: int) -> Head:
+    def release(self, *, last_rev: int, is_drained: bool) -> Head:
         self._do("release")
-        self.reserved = last_rev
+        self.reserved, self.is_drained = last_rev, is_drained
         return self.head
 
     def ship(self) -> Shipped | None:

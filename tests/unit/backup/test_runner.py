@@ -359,6 +359,7 @@ def test_a_stop_ships_the_rest_and_releases_the_prefix(make: Make) -> None:
         rig.store.change()
         await rig.backup.finish()
         assert rig.bucket.done == [(0.0, "delta"), (0.0, "release")]
+        assert rig.bucket.is_drained
         assert rig.bucket.reserved < rig.store.rev + RESERVE
         assert not rig.bucket.is_open
 
