@@ -18,7 +18,7 @@ from snapshot.errors import (
 )
 from snapshot.head import Head
 from snapshot.header import Kind, chain_hash
-from snapshot.layout import segment_name
+from snapshot.layout import delta_name, full_name
 from snapshot.remote import Remote
 from snapshot.segment import Segment
 from tests.unit.snapshot.support import (
@@ -60,6 +60,20 @@ def cut(tmp_path: Path) -> Cutter:
     return Cutter(tmp_path)
 
 
+def segment_name(segment: Segment) -> str:
+    """Return where a segment that was cut as a link lies."""
+    facts = segment.header
+    if facts.kind is Kind.FULL:
+        return full_name(epoch=facts.epoch, rev=facts.to_rev, seq=facts.seq, digest=segment.hash)
+    return delta_name(
+        epoch=facts.epoch,
+        level="d0",
+        from_rev=facts.from_rev,
+        to_rev=facts.to_rev,
+        digest=segment.hash,
+    )
+
+
 def names(bucket: Remote) -> set[str]:
     return {entry.name for entry in bucket.list()}
 
@@ -86,7 +100,9 @@ def test_segments_are_chained_and_named(chain: Chain, cut: Cutter, bucket: Remot
     assert names(bucket) == {"HEAD", "format.json", segment_name(full), segment_name(delta)}
 
 
-def test_a_full_starts_the_tail_anew_and_goes_on_with_the_chain(chain: Chain, cut: Cutter) -> None:
+def test_a_base_full_starts_the_tail_anew_and_goes_on_with_the_chain(
+    chain: Chain, cut: Cutter
+) -> None:
     take(chain)
     cut.commit(chain, Kind.FULL)
     before = cut.commit(chain, Kind.DELTA)
