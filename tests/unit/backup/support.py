@@ -210,7 +210,9 @@ class Rig:
 class Make(Protocol):
     """Builds a rig; call it inside the loop."""
 
-    def __call__(self, *, shipped: int = 50, decision: Decision | None = None) -> Rig: ...
+    def __call__(
+        self, *, shipped: int = 50, decision: Decision | None = None, strict_s: int = 0
+    ) -> Rig: ...
 
 
 def build(
@@ -219,6 +221,7 @@ def build(
     *,
     shipped: int = 50,
     decision: Decision | None = None,
+    strict_s: int = 0,
 ) -> Rig:
     """Wire a backup whose bucket holds everything up to `shipped`."""
     store, metrics = FakeStore(), CollectorRegistry()
@@ -228,7 +231,7 @@ def build(
     patch.setattr(runner, "remember", lambda *_, **__: None)
     patch.setattr(runner, "ship", lambda *_, **__: bucket.ship())
     backup = Backup(
-        Config(data_dir=directory),
+        Config(data_dir=directory, object_store="s3://b/p", strict_fencing=strict_s),
         LoopClock(),
         cast("Store", store),
         chain=cast("Chain", bucket),

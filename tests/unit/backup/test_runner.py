@@ -404,3 +404,61 @@ def test_without_an_object_store_nothing_is_shipped_and_nothing_holds_the_log(
         assert rig.bucket.done == []
 
     virtual(work)
+
+
+# ------------------------------------------------------------------------ strict fencing
+
+AWAY = RemoteUnavailable("no answer", op="put")
+
+
+def test_an_idle_hub_asks_three_times_within_strict_fencing_and_never_refuses(make: Make) -> None:
+    async def work() -> None:
+        rig = make(strict_s=9)
+        await rig.start()
+        await rig.run_for(100)
+        assert [at for at, _ in rig.bucket.done][:3] == [3.0, 6.0, 9.0]
+        assert rig.backup.write_refusal() == ""
+
+    virtual(work)
+
+
+def test_strict_fencing_counts_from_the_last_answer_and_ends_with_the_next(make: Make) -> None:
+    async def work() -> None:
+        rig = make(strict_s=9)
+        await rig.start()
+        said: dict[float, str] = {}
+
+        def listen() -> None:
+            said[round(now_s(), 1)] = rig.backup.write_refusal()
+
+        def go_away() -> None:
+            rig.bucket.faults += [AWAY] * 1000
+
+        loop = asyncio.get_running_loop()
+        loop.call_later(4.0, go_away)  # it has answered at 3 s, and will not at 6 s
+        loop.call_later(20.0, rig.bucket.faults.clear)
+        for at in (5.0, 11.9, 12.1, 19.0, 25.0):
+            loop.call_later(at, listen)
+        await rig.run_for(30)
+        assert [bool(said[at]) for at in (5.0, 11.9, 12.1, 19.0, 25.0)] == [
+            False,
+            False,
+            True,
+            True,
+            False,
+        ]
+        assert said[12.1] == "the object store has not answered for 9 s (strict fencing)"
+
+    virtual(work)
+
+
+def test_without_strict_fencing_no_silence_stops_a_write(make: Make) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.bucket.faults += [AWAY] * 10_000
+        await rig.run_for(10_000)
+        assert rig.bucket.faults
+        assert rig.backup.write_refusal() == ""
+
+    virtual(work)
