@@ -18,7 +18,7 @@ from snapshot.errors import IntegrityError
 from snapshot.head import SegmentRef
 from snapshot.layout import is_manifest_name, is_segment_name
 from snapshot.pins import Pin
-from snapshot.points import find_path
+from snapshot.points import find_path, line
 from snapshot.remote import Entry
 
 
@@ -93,7 +93,10 @@ def judge(
 
 
 def _start(catalog: Catalog, entries: Mapping[str, Entry], oldest: dt.datetime) -> int:
-    """Return the position of the full from which every point of the window is reached."""
+    """Return the position of the full from which every point of the window is reached.
+
+    It is older than the window, so that the state at the window's start keeps its time too.
+    """
     named = [ref for _, manifest in catalog.manifests for ref in manifest.segments]
     young = [
         ref.from_seq
@@ -101,7 +104,15 @@ def _start(catalog: Catalog, entries: Mapping[str, Entry], oldest: dt.datetime) 
         if ref.name in entries and entries[ref.name].modified >= oldest
     ]
     first = min(young, default=catalog.head.seq)
-    return max((r.seq for r in catalog.segments if not r.is_delta and r.seq <= first), default=0)
+    past = list(line(first, catalog.branches))
+    old = [
+        ref.seq
+        for ref in catalog.segments
+        if not ref.is_delta
+        and (ref.name not in entries or entries[ref.name].modified < oldest)
+        and any(ref.seq in stretch for stretch in past)
+    ]
+    return max(old, default=0)
 
 
 def _horizon(catalog: Catalog, start: int) -> int:
