@@ -59,6 +59,11 @@ class Look:
         """What is to go already."""
         return frozenset(name for plan in self.plans.values() for name in plan.names)
 
+    @property
+    def in_use(self) -> frozenset[str]:
+        """What HEAD leads to."""
+        return self.catalog.names()
+
 
 def look(remote: Remote, head: Head, key: HubKey) -> Look:
     """List the bucket and read its plans and manifests.
@@ -84,15 +89,24 @@ def propose(remote: Remote, at: Look, retention: Retention) -> Verdict:
 
 
 def write_plan(remote: Remote, at: Look, verdict: Verdict) -> str:
-    """Write the plan of a verdict and return its name; then `Chain.commit_horizon`."""
+    """Write the plan of a verdict and return its name; then `Chain.commit_horizon`.
+
+    A plan that names what HEAD names still was followed by no such commit. This one takes its
+    place, since the age at which a plan is carried out counts from when HEAD lets go.
+    """
+    idle = [name for name, plan in at.plans.items() if not at.in_use.isdisjoint(plan.names)]
+    names = {*verdict.names, *verdict.orphans}
+    names.update(*(set(at.plans[name].names) - at.in_use for name in idle))
     plan = Plan(
         hub_id=at.catalog.head.hub_id,
         time=at.now.isoformat(timespec="seconds").replace("+00:00", "Z"),
-        names=tuple(sorted({*verdict.names, *verdict.orphans})),
+        names=tuple(sorted(names)),
     )
-    name = f"{TRASH}{at.catalog.head.last_seq}-{secrets.token_hex(6)}.json"
-    remote.put_if_absent(name, msgspec.json.encode(plan))
-    return name
+    written = f"{TRASH}{at.catalog.head.last_seq}-{secrets.token_hex(6)}.json"
+    remote.put_if_absent(written, msgspec.json.encode(plan))
+    for name in idle:
+        _delete(remote, name)
+    return written
 
 
 def sweep(remote: Remote, at: Look, retention: Retention) -> Cleaned:
@@ -101,20 +115,18 @@ def sweep(remote: Remote, at: Look, retention: Retention) -> Cleaned:
     `at` must have been looked at with the HEAD that is in force. Raises `RemoteError`.
     """
     done = Cleaned()
-    in_use = at.catalog.names()
-    pinned = {name for pin in list_pins(remote) for name in _path_of(at.catalog, pin.seq)}
+    in_use = at.in_use
     for name, plan in at.plans.items():
         if at.now - at.entries[name].modified < retention.min_age:
             continue
         failed = deleted = 0
         for victim in plan.names:
-            if victim in in_use or victim in pinned or victim not in at.entries:
+            if victim in in_use or victim not in at.entries:
                 continue
             is_gone = _delete(remote, victim)
             deleted, failed = deleted + is_gone, failed + (not is_gone)
-        if not failed:
-            remote.delete(name)
-        done = Cleaned(done.deleted + deleted, done.failed + failed, done.plans + (not failed))
+        is_done = not failed and _delete(remote, name)
+        done = Cleaned(done.deleted + deleted, done.failed + failed, done.plans + is_done)
     return done
 
 
@@ -125,7 +137,7 @@ def bucket_now(remote: Remote) -> dt.datetime:
     try:
         return remote.head(name).modified
     finally:
-        remote.delete(name)
+        _delete(remote, name)
 
 
 def _delete(remote: Remote, name: str) -> bool:
@@ -139,10 +151,6 @@ def _delete(remote: Remote, name: str) -> bool:
     except ObjectMissing:
         return True
     return False
-
-
-def _path_of(catalog: Catalog, seq: int) -> set[str]:
-    return {ref.name for ref in catalog.segments if ref.seq == seq}
 
 
 def _read_plan(remote: Remote, name: str) -> Plan:

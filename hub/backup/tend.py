@@ -282,7 +282,8 @@ class Tender:
         verdict = await self._lane.run(propose, chain.remote, found, retention)
         if not verdict.is_empty:
             await self._lane.run(write_plan, chain.remote, found, verdict)
-            await self._commit(lambda: chain.commit_horizon(verdict.horizon, verdict.kept))
+            if verdict.names:  # else HEAD names none of it: orphans
+                await self._commit(lambda: chain.commit_horizon(verdict.horizon, verdict.kept))
             found = await self._lane.run(look, chain.remote, chain.head, chain.key)
         cleaned = await self._lane.run(sweep, chain.remote, found, retention)
         self.on_cleaned(cleaned)
