@@ -248,22 +248,21 @@ def test_a_restore_around_damage_is_the_recorded_state_on_disk(rig: Rig, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("level", "from_seq", "seq", "target", "path"),
+    ("lost", "target", "path"),
     [
-        ("d1", 9, 11, 13, ["full 9", "d0 10", "d0 11", "d0 12", "d0 13"]),
-        ("full", 9, 9, 13, ["full 1", "d2 6", "d1 8", "d0 9", "d1 11", "d0 12", "d0 13"]),
-        ("d2", 1, 6, PAST, ["full 1", "d1 4", "d1 6", "d1 8"]),
-        ("d1", 6, 8, PAST, ["full 1", "d2 6", "d0 7", "d0 8"]),
+        (("d1", 9, 11), 13, ["full 9", "d0 10", "d0 11", "d0 12", "d0 13"]),
+        (("full", 9, 9), 13, ["full 1", "d2 6", "d1 8", "d0 9", "d1 11", "d0 12", "d0 13"]),
+        (("d2", 1, 6), PAST, ["full 1", "d1 4", "d1 6", "d1 8"]),
+        (("d1", 6, 8), PAST, ["full 1", "d2 6", "d0 7", "d0 8"]),
     ],
 )
 def test_the_fallback_is_the_documented_one(
-    rig: Rig, level: str, from_seq: int, seq: int, target: int, path: list[str]
+    rig: Rig, lost: tuple[str, int, int], target: int, path: list[str]
 ) -> None:
-    lost = rig.name(level, from_seq, seq)
-    rig.remote.delete(lost)
+    rig.remote.delete(rig.name(*lost))
     got = rig.judge.obtain(AtPosition(target))
     assert [f"{each.ref.level} {each.ref.seq}" for each in got.fetched] == path
-    assert got.damaged == (lost,)
+    assert got.damaged == (rig.name(*lost),)
 
 
 def test_a_delta_that_a_merge_covers_may_be_lost(rig: Rig) -> None:

@@ -5,10 +5,12 @@ past, pins, cleans up and crashes while it does; the model is the list of ends i
 clean-up may delete is checked at every deletion. `HUBLET_PITR_SEED` repeats a history.
 """
 
+import asyncio
+import copy
 import datetime as dt
 import os
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -21,9 +23,10 @@ from snapshot.cleanup import Cleaned, look
 from snapshot.errors import NothingToRestore, RemoteDenied
 from snapshot.head import Head, decode_head
 from snapshot.layout import HEAD, TRASH, is_manifest_name, is_segment_name
-from snapshot.pins import list_pins, put_pin
+from snapshot.pins import list_pins, put_pin, remove_pin
 from snapshot.points import AtPosition, AtRevision, AtTime, Latest, Target, points, resolve
 from snapshot.policy import Policy
+from snapshot.restore import restore
 from snapshot.retention import Retention
 from snapshot.ship import FullBegun, begin_full, put_full
 from tests.fault.history import End, History, Judge
@@ -31,7 +34,7 @@ from tests.fault.memory_remote import MemoryRemote
 from tests.unit.snapshot.support import KEY, StillClock
 
 RETENTION = Retention()
-STEPS, SOAK_STEPS, SOAK_SEEDS = 190, 600, 20
+STEPS, SOAK_STEPS, SOAK_SEEDS = 150, 600, 20
 HOUR = 3600.0
 
 
@@ -44,19 +47,20 @@ class Bucket(MemoryRemote):
         """When HEAD ceased to name an object, at a clean-up."""
         self.refused: set[str] = set()
         self.kept_quietly: set[str] = set()
+        self.is_locked = False
         self.deleted: list[str] = []
 
     def put_if_match(self, name: str, source: bytes, *, etag: str) -> str:
-        before = self.catalog()
+        before, after = decode_head(self.get(HEAD).data), decode_head(source)
+        if (after.horizon, after.kept) == (before.horizon, before.kept):
+            return super().put_if_match(name, source, etag=etag)
+        named = self.catalog().names()
         written = super().put_if_match(name, source, etag=etag)
-        after = decode_head(source)
-        if (after.horizon, after.kept) != (before.head.horizon, before.head.kept):
-            gone = before.names() - self.catalog().names()
-            self.let_go |= dict.fromkeys(gone, self.now)
+        self.let_go |= dict.fromkeys(named - self.catalog().names(), self.now)
         return written
 
     def delete(self, name: str) -> None:
-        if name in self.refused:
+        if name in self.refused or self.is_locked:
             raise RemoteDenied("it is locked", op="delete", object=name)
         if name in self.kept_quietly:
             return
@@ -72,6 +76,12 @@ class Bucket(MemoryRemote):
         head = Chain(self, KEY, clock=StillClock()).read_head()
         assert head is not None
         return _catalog(self, head)
+
+    def copy(self) -> "Bucket":
+        """Return another bucket that holds the same."""
+        other = Bucket()
+        other.now, other._objects, other._written = self.now, dict(self._objects), self._written
+        return other
 
     def names(self) -> set[str]:
         """Return every segment and manifest that lies there."""
@@ -301,3 +311,197 @@ async def test_every_recorded_end_of_the_window_comes_back(tmp_path: Path, is_so
         assert days.remote.deleted
         assert days.history.head.branches
         print(len(days.ends), "ends,", len(days.remote.deleted), "deleted")
+
+
+@pytest.fixture(scope="module")
+def two_days(tmp_path_factory: pytest.TempPathFactory) -> Days:
+    """A hub with two days behind it: an end every forty minutes, nothing else."""
+
+    async def make() -> Days:
+        made = Days(tmp_path_factory.mktemp("days"), random.Random(1))
+        await made.start()
+        await quiet(made, hours=48)
+        await made.history.close()
+        return made
+
+    return asyncio.run(make())
+
+
+@pytest.fixture
+async def days(two_days: Days, tmp_path: Path) -> AsyncIterator[Days]:
+    """The hub of `two_days`, restored from a copy of its bucket."""
+    made = Days(tmp_path, random.Random(1), two_days.remote.copy(), copy.deepcopy(two_days.clock))
+    made.parents, made.fulls = dict(two_days.parents), list(two_days.fulls)
+    made.ends.update(two_days.ends)
+    restore(made.remote, KEY, made.history.directory, clock=made.clock)
+    made.history.open()
+    yield made
+    await made.history.close()
+
+
+async def quiet(days: Days, *, hours: float, every_s: float = 2400) -> None:
+    """Let an end come now and then."""
+    for _ in range(int(hours * HOUR / every_s)):
+        days.wait(every_s)
+        await days.change()
+        days.tend()
+
+
+async def test_a_hub_that_is_idle_for_days_keeps_its_past_and_forks(
+    days: Days, tmp_path: Path
+) -> None:
+    days.settle()
+    days.settle()
+    newest = days.history.head.seq
+    days.check_everything()
+    oldest = points(days.remote.catalog())[0].seq
+    await days.history.fork(AtPosition(oldest), tmp_path / "other")
+    assert days.judge.obtain(AtPosition(newest)).point.seq == newest
+    days.settle()
+    assert days.judge.obtain(Latest()).point.seq == oldest
+    assert days.judge.obtain(AtPosition(newest)).point.seq == newest, "it is the day's full"
+    assert [(fork.base_seq, fork.seq) for fork in days.remote.catalog().branches] == [
+        (oldest, newest)
+    ]
+
+
+async def test_the_state_at_the_start_of_the_window_is_kept_too(days: Days) -> None:
+    """What was the newest state a day ago may be hours older, and its full younger."""
+    await days.change()
+    days.wait(0.9 * HOUR)
+    newest = days.history.head.seq
+    days.history.full()
+    days.wait(600)
+    await days.change()
+    for _ in range(23):
+        days.wait(HOUR)
+        days.tend()
+    days.wait(1200)
+    days.tend()
+    full = days.ends[newest]
+    assert full.at < days.remote.now - RETENTION.window
+    moment = int((full.at + dt.timedelta(minutes=50)).timestamp() * 1000)
+    assert days.judge.obtain(AtTime(moment)).point.seq == newest
+
+
+async def test_older_times_mean_the_last_full_of_a_day_before(days: Days) -> None:
+    await quiet(days, hours=8 * 24, every_s=2 * HOUR)
+    last_of_day = {at.date(): (name, at) for name, at in days.fulls}
+    for _, (name, at) in sorted(last_of_day.items())[-RETENTION.daily : -2]:
+        got = days.judge.obtain(AtTime(int(at.timestamp() * 1000) + 3_600_000))
+        assert [each.ref.name for each in got.fetched] == [name]
+        assert "lies between two segments" in got.point.note
+    with pytest.raises(NothingToRestore, match="the oldest is revision"):
+        days.judge.obtain(AtTime(int(days.remote.now.timestamp() * 1000) - 60 * 86_400_000))
+
+
+async def test_a_week_has_its_last_full_for_five_weeks(days: Days) -> None:
+    await quiet(days, hours=44 * 24, every_s=20 * HOUR)
+    weeks = {at.toordinal() // 7: name for name, at in days.fulls}
+    named = days.remote.catalog().names()
+    assert {weeks[week] for week in sorted(weeks)[-RETENTION.weekly :]} <= named
+    oldest = min(days.remote.head(name).modified for name in named if "/full/" in name)
+    assert days.remote.now - oldest < dt.timedelta(days=7 * (RETENTION.weekly + 1))
+
+
+async def test_a_crash_between_plan_and_head_deletes_nothing_early(days: Days) -> None:
+    """The plan is older than the HEAD that lets go; the age counts from that (see `Bucket`)."""
+    days.wait(3 * HOUR)
+    before = {entry.name for entry in days.remote.list(TRASH)}
+    days.history.clean(RETENTION, crash="plan")
+    (plan,) = {entry.name for entry in days.remote.list(TRASH)} - before
+    named = look(days.remote, days.history.head, KEY).plans[plan].names
+    assert set(named) & days.remote.catalog().names()
+    days.wait(5.5 * HOUR)
+    days.history.clean(RETENTION, crash="commit")
+    assert not set(named) & days.remote.catalog().names()
+    days.wait(0.6 * HOUR)
+    days.history.clean(RETENTION)
+    assert set(named) <= days.remote.names()
+    days.wait(5.5 * HOUR)
+    days.history.clean(RETENTION)
+    assert not set(named) & days.remote.names()
+
+
+@pytest.mark.parametrize("years", [-9, 9])
+async def test_a_hub_whose_clock_is_years_off_deletes_nothing_early(days: Days, years: int) -> None:
+    days.clock.at += dt.timedelta(days=365 * years)
+    young = days.young()
+    await days.history.restart()
+    await quiet(days, hours=9)
+    assert len(young) > 30
+    for seq in young:
+        if seq in days.young():
+            assert days.judge.obtain(AtPosition(seq)).point.seq == seq
+
+
+@pytest.mark.parametrize("is_quiet", [True, False])
+async def test_an_object_that_refuses_to_go_is_counted_and_tried_again(
+    days: Days, *, is_quiet: bool
+) -> None:
+    days.history.clean(RETENTION)
+    (stuck,) = list(look(days.remote, days.history.head, KEY).planned)[:1]
+    (days.remote.kept_quietly if is_quiet else days.remote.refused).add(stuck)
+    days.wait(7 * HOUR)
+    cleaned = days.history.clean(RETENTION)
+    assert cleaned.failed == 1
+    assert cleaned.deleted > 1
+    assert stuck in days.remote.names()
+    assert days.history.clean(RETENTION).failed == 1
+    days.remote.kept_quietly.clear()
+    days.remote.refused.clear()
+    assert days.history.clean(RETENTION) == Cleaned(deleted=1, plans=1)
+    assert stuck not in days.remote.names()
+
+
+async def test_a_bucket_that_lets_nothing_be_deleted_only_fails_to(days: Days) -> None:
+    days.history.clean(RETENTION)
+    days.wait(7 * HOUR)
+    days.remote.is_locked = True
+    cleaned = days.history.clean(RETENTION)
+    assert (cleaned.deleted, cleaned.plans) == (0, 0)
+    assert cleaned.failed > 1
+    days.remote.is_locked = False
+    days.settle()
+    assert days.remote.names() == days.remote.catalog().names()
+
+
+async def test_orphans_go_after_their_age_and_a_late_one_after_its_own(days: Days) -> None:
+    """A segment of an epoch long over, created by a writer that had been stopped, is young."""
+    await days.history.put("pod-1", text="orphan")
+    days.leave_orphan()
+    (early,) = days.orphans
+    epoch = days.history.head.epoch
+    await days.history.restart()
+    days.wait(5 * HOUR)
+    late = f"e{epoch:08d}/d0/1-2-0badcafe.hs"
+    days.remote.put_if_absent(late, b"late")
+    gone: dict[str, float] = {}
+    for hour in range(24):
+        days.tend()
+        for name in (early, late):
+            if name not in days.remote.names():
+                gone.setdefault(name, 5 + hour)
+        days.wait(HOUR)
+    assert 12 <= gone[early] <= 14
+    assert 17 <= gone[late] <= 19
+
+
+async def test_a_pin_holds_its_point_whatever_its_age(days: Days) -> None:
+    seq = days.history.head.seq - 1
+    point = resolve(days.remote.catalog(), AtPosition(seq))
+    put_pin(days.remote, "before-upgrade", point, clock=days.clock)
+    await quiet(days, hours=60 * 24, every_s=30 * HOUR)
+    assert days.judge.obtain(AtPosition(seq)).damaged == ()
+    remove_pin(days.remote, "before-upgrade")
+    days.settle()
+    with pytest.raises(NothingToRestore):
+        resolve(days.remote.catalog(), AtPosition(seq))
+
+
+async def test_a_clean_up_with_nothing_to_do_writes_nothing(days: Days) -> None:
+    days.settle()
+    days.settle()
+    before = {entry.name: entry.modified for entry in days.remote.list()}
+    days.settle()
+    assert {entry.name: entry.modified for entry in days.remote.list()} == before
