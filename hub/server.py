@@ -32,6 +32,7 @@ from hub.backup.pace import PacePolicy
 from hub.backup.report import Report
 from hub.backup.runner import Backup
 from hub.backup.status import Identity
+from hub.backup.tend import TendPolicy
 from hub.clock import Clock
 from hub.config import Config
 from hub.controllers.aggregation import RoleAggregator
@@ -130,8 +131,9 @@ async def run_hub(
     stop: asyncio.Event,
     on_started: Callable[[Started], None],
     pace: PacePolicy | None = None,
+    tend: TendPolicy | None = None,
 ) -> None:
-    """Run a hub until `stop` is set; `pace` is the timing of shipping.
+    """Run a hub until `stop` is set; `pace` is the timing of shipping, `tend` of all beside it.
 
     Raises `StoreError` when the directory cannot be opened, and `SnapshotError` when the arbiter
     refuses, the bucket cannot be read, or (`Fenced`, mostly in an exception group) another hub has
@@ -143,7 +145,14 @@ async def run_hub(
         config = _with_port(config, sock)
         with occupied(config.data_dir):
             await _run(
-                config, clock, sock, stop=stop, on_started=on_started, pace=pace, began=began
+                config,
+                clock,
+                sock,
+                stop=stop,
+                on_started=on_started,
+                pace=pace,
+                tend=tend,
+                began=began,
             )
 
 
@@ -155,10 +164,11 @@ async def _run(
     stop: asyncio.Event,
     on_started: Callable[[Started], None],
     pace: PacePolicy | None,
+    tend: TendPolicy | None,
     began: float,
 ) -> None:
     metrics = CollectorRegistry()
-    store, backup = await open_backup(config, clock, metrics=metrics, pace=pace)
+    store, backup = await open_backup(config, clock, metrics=metrics, pace=pace, tend=tend)
     try:
         config = replace(config, url=config.url or load_url(store))
         identity = load_identity(store) or await _new_identity(config, clock, store)

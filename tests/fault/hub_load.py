@@ -1,7 +1,8 @@
 """Load for a hub that is killed under it: writers and watchers that remember what they were told.
 
 Every object has one writer, so what may be found after a crash is known exactly: its last
-acknowledged state, or what the one unanswered request would have made of it. Renewals of Leases are
+acknowledged state, or what the one unanswered request would have made of it. Some writes ask to be
+durable (`Hublet-Durable: true`): what those were told must be in the bucket. Renewals of Leases are
 acknowledged from memory: of them only the revisions count.
 """
 
@@ -16,15 +17,18 @@ from typing import Literal, TypeAlias
 from hub.auth.bootstrap_policy import CLUSTER_NAME_LABEL
 from hub.http.client import ConnectionLost
 from hub.meta import Obj
-from tests.hubs import Api
+from tests.hubs import Answer, Api
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 SECRETS = "/api/v1/namespaces/default/secrets"
 CLUSTERS = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 COLLECTIONS = (CONFIG_MAPS, SECRETS, CLUSTERS)
-NUMBER = "tests.hublet/number"
+NUMBER, TEXT = "tests.hublet/number", "tests.hublet/text"
 WRITERS, SLOTS = 6, 5
+_MOST_CLUSTERS = 400
+_DURABLE = ("hublet-durable", "true")
+_WITHIN = "?timeout=5s"
 
 Op: TypeAlias = Literal["create", "update", "delete"]
 
@@ -67,6 +71,8 @@ class Slot:
     acks: list[Ack] = field(default_factory=list)
     base: State | None = None
     """What the last restore brought back, before the first of `acks`."""
+    durable: int = 0
+    """How many of `acks`, counted from the first, are in the bucket: we were told so."""
 
     @property
     def path(self) -> str:
@@ -88,20 +94,43 @@ class Slot:
 
 def state_of(obj: Obj) -> State:
     meta = obj["metadata"]
-    number = int(meta.get("annotations", {}).get(NUMBER, -1))
+    annotations = meta.get("annotations", {})
+    number = int(annotations.get(NUMBER, -1))
+    assert NUMBER not in annotations or annotations[TEXT] == text_of(number), obj
     return State(int(meta["resourceVersion"]), meta["uid"], number)
 
 
 def body_of(name: str, number: int, revision: int = 0) -> Obj:
-    meta = {"name": name, "annotations": {NUMBER: str(number)}}
+    meta = {"name": name, "annotations": {NUMBER: str(number), TEXT: text_of(number)}}
     return {"metadata": {**meta, "resourceVersion": str(revision)} if revision else meta}
 
 
-class Load:
-    """Writers, and the account of what they were told."""
+def text_of(number: int) -> str:
+    """Return the text that goes with a number, so that no byte of it can change unseen."""
+    return random.Random(number).randbytes(number % 97).hex()
 
-    def __init__(self, seed: int) -> None:
-        self._chance = random.Random(seed)
+
+async def _send(api: Api, slot: Slot, before: State | None) -> Answer:
+    """Send the request that `slot.tried` tells."""
+    assert slot.tried is not None
+    op, number = slot.tried
+    if op == "create":
+        return await api.call("POST", f"{slot.collection}{_WITHIN}", body_of(slot.name, number))
+    if before is not None and op == "update":
+        body = body_of(slot.name, number, before.revision)
+        return await api.call("PUT", f"{slot.path}{_WITHIN}", body)
+    return await api.call("DELETE", f"{slot.path}{_WITHIN}")
+
+
+class Load:
+    """Writers, and the account of what they were told.
+
+    `durable`: the part of the writes that ask to be in the bucket before they are answered, for
+    the first half of the writers; the others never ask, and go on while the bucket is away.
+    """
+
+    def __init__(self, seed: int, *, durable: float = 0.0) -> None:
+        self._chance, self._durable = random.Random(seed), durable
         self._numbers = itertools.count(1)
         self.slots = [
             Slot(collection, f"w-{writer}-{slot}")
@@ -114,6 +143,9 @@ class Load:
         self.floor = 0
         """The highest of them before this life of the hub."""
         self.acknowledged = self.renewed = self.landed = self.lost = 0
+        self.durable = self.late = 0
+        """Writes that were in the bucket when they were answered, or not there in time."""
+        self.clusters = 0
         self.is_over = False
         self._wanted = 0
         self._enough = asyncio.Event()
@@ -131,20 +163,26 @@ class Load:
     async def enough(self) -> None:
         await self._enough.wait()
 
+    async def more(self, wanted: int) -> None:
+        """Wait until `wanted` more writes are acknowledged."""
+        self._wanted, self._enough = self.acknowledged + wanted, asyncio.Event()
+        await self._enough.wait()
+
     async def write(self, api: Api, writer: int) -> None:
         """Write until the hub is gone, or it is over."""
         mine = [slot for slot in self.slots if slot.name.startswith(f"w-{writer}-")]
         lease = f"w-{writer}"
+        durable = self._durable if writer < WRITERS // 2 else 0.0
         try:
             await self._make_lease(api, lease)
             while not self.is_over:
                 kind = self._chance.random()
                 if kind < 0.1:
                     await self._renew(api, lease)
-                elif kind < 0.15:
-                    await self._step(api, self._new_cluster(writer))
-                else:
-                    await self._step(api, self._chance.choice(mine))
+                    continue
+                is_new = kind < 0.15 and self.clusters < _MOST_CLUSTERS
+                slot = self._new_cluster(writer) if is_new else self._chance.choice(mine)
+                await self._step(api, slot, is_durable=self._chance.random() < durable)
         except ConnectionLost:
             return
 
@@ -160,21 +198,23 @@ class Load:
     def _new_cluster(self, writer: int) -> Slot:
         slot = Slot(CLUSTERS, f"c-{writer}-{next(self._numbers)}")
         self.slots.append(slot)
+        self.clusters += 1
         return slot
 
-    async def _step(self, api: Api, slot: Slot) -> None:
+    async def _step(self, api: Api, slot: Slot, *, is_durable: bool) -> None:
         number, before = next(self._numbers), slot.state
         op: Op = "create"
         if before is not None:
             op = "delete" if self._chance.random() < 0.25 else "update"
         slot.tried = (op, number)
-        if op == "create":
-            answer = await api.call("POST", slot.collection, body_of(slot.name, number))
-        elif before is not None and op == "update":
-            answer = await api.call("PUT", slot.path, body_of(slot.name, number, before.revision))
+        answer = await _send(api.with_headers(_DURABLE) if is_durable else api, slot, before)
+        if is_durable and answer.status == 504:
+            self.late += 1
+            answer = await api.call("GET", slot.path)  # it was made all the same
+            assert answer.status == (404 if op == "delete" else 200), (slot, answer.body)
+            is_durable = False
         else:
-            answer = await api.call("DELETE", slot.path)
-        assert answer.status == (201 if op == "create" else 200), (slot, answer.body)
+            assert answer.status == (201 if op == "create" else 200), (slot, answer.body)
         slot.tried = None
         slot.state = None if op == "delete" else state_of(answer.obj())
         told = slot.state or before
@@ -183,6 +223,10 @@ class Load:
         if slot.state is not None:
             assert slot.state.number == number
             self._handed_out(slot.state.revision)
+        if is_durable:
+            assert answer.headers["hublet-durable"] == "true"
+            slot.durable = len(slot.acks)
+            self.durable += 1
         self.acknowledged += 1
         if self.acknowledged >= self._wanted:
             self._enough.set()
@@ -226,6 +270,9 @@ class Load:
                 assert found.number == number, f"{slot} is lost: found {found}"
                 assert found.revision > (slot.state.revision if slot.state else 0)
                 assert op == "create" or (slot.state and found.uid == slot.state.uid)
+            left = found or slot.state
+            if left is not None:
+                slot.acks.append(Ack(op, left))
             self.landed += 1
         slot.state, slot.tried = found, None
 
@@ -238,12 +285,13 @@ class Load:
         for slot in self.slots:
             state = found.pop(slot.path, None)
             _check_shipped(slot, state, shipped)
+            _check_durable(slot, state)
             assert state is None or state.uid not in gone, f"{slot} was deleted: found {state}"
             self.lost += sum(
                 ack.op != "delete" and ack.state.revision > shipped for ack in slot.acks
             )
             slot.state, slot.tried = state, None
-            slot.base, slot.acks = state, []
+            slot.base, slot.acks, slot.durable = state, [], 0
         assert found == {}
 
 
@@ -263,6 +311,20 @@ def _check_shipped(slot: Slot, found: State | None, shipped: int) -> None:
     if last is None or not slot.is_same(found, last):
         assert slot.tried is not None, f"{slot}: found {found}, shipped was {last}"
         assert found.number == slot.tried[1], f"{slot}: found {found}, shipped was {last}"
+
+
+def _check_durable(slot: Slot, found: State | None) -> None:
+    """Find the last write that was told to be in the bucket, or what came after it."""
+    if not slot.durable:
+        return
+    last, later = slot.acks[slot.durable - 1], slot.acks[slot.durable :]
+    ops = [last.op, *(ack.op for ack in later), *(slot.tried[:1] if slot.tried else ())]
+    if found is None:
+        assert "delete" in ops, f"{slot} is lost, {last} was durable"
+    elif last.op == "delete":
+        assert found.revision > last.state.revision, f"{slot} came back, {last} was durable"
+    else:
+        assert found.revision >= last.state.revision, f"{slot} is old, {last} was durable"
 
 
 async def read_all(api: Api) -> dict[str, State]:
