@@ -5,8 +5,10 @@ import sys
 
 import structlog
 
-_CHATTY = ("boto3", "botocore", "s3transfer", "urllib3")
-"""Libraries whose lines are no JSON, and in which requests and credentials may stand."""
+_CHATTY = ("boto3", "botocore", "s3transfer", "urllib3", "h2", "hpack")
+"""Libraries whose lines are no JSON, and in which requests and credentials may stand: hpack tells
+at the level debug of every header it reads, bearer tokens too.
+"""
 
 
 def configure_logs(level: str) -> None:
