@@ -1,12 +1,13 @@
 """Metrics of shipping, prefix ``hublet_backup_`` (docs/operations.md)."""
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from hub.backup.parts import Parts
+from hub.backup.parts import Parts, Tended
 from hub.backup.tend import Tender
 from hub.store import Store
 from snapshot.cleanup import Cleaned
@@ -17,6 +18,7 @@ from snapshot.errors import (
     RemoteError,
     RemoteUnavailable,
 )
+from snapshot.head import Head
 from snapshot.ship import Shipped
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -25,6 +27,9 @@ _OPERATIONS = ("ship", "merge", "full", "probe", "list", "drill", "clean")
 _REASONS = ("unavailable", "denied", "refused", "moved", "integrity", "disk")
 _RESTORE_BYTES_A_S = 20e6
 """How fast a restore goes by bytes of segments, on two shared cores (docs/sizing.md)."""
+
+_Row: TypeAlias = tuple[str, str, float | None]
+"""Name, help text and value, None while it is not known."""
 
 
 class BackupMetrics:
@@ -125,49 +130,44 @@ class _Now(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the gauges; those whose value is not known have no sample."""
         parts = self._parts()
-        for name, text, value in (*self._chain(parts), *self._tended(parts)):
+        rows = (*self._now(parts), *_chain(parts.head), *_tended(parts.tended))
+        for name, text, value in rows:
             yield GaugeMetricFamily(f"hublet_backup_{name}", text, value=value)
 
-    def _chain(self, parts: Parts) -> Iterator[tuple[str, str, float]]:
+    def _now(self, parts: Parts) -> Iterator[_Row]:
         yield "enabled", "Whether changes are shipped.", float(parts.has_store)
         yield "store_revision", "Newest durable revision.", self._store.position.revision
         yield "lag_revisions", "Durable revisions that are not in the bucket yet.", parts.behind
         yield "lag_seconds", "For how long the bucket has lacked something.", parts.behind_s
         yield "fenced", "Whether this hub may not write any more.", float(bool(parts.end))
-        head = parts.head
-        if head is None:
-            return
-        size = sum(ref.size for ref in head.segments)
-        yield "epoch", "Epoch of this writer.", head.epoch
-        yield "committed_revision", "Newest revision in the bucket.", head.rev
-        yield "chain_segments", "Segments that a restore reads.", len(head.segments)
-        yield "chain_bytes", "Bytes that a restore reads.", size
-        estimate = size / _RESTORE_BYTES_A_S
-        yield "estimated_restore_seconds", "What a restore would take, by its bytes.", estimate
 
-    def _tended(self, parts: Parts) -> Iterator[tuple[str, str, float]]:
-        tended = parts.tended
-        if tended.fencing_level is not None:
-            text = "What the bucket enforces: 2 all, 1 not all of it."
-            yield "fencing_level", text, tended.fencing_level
-        if tended.clock_offset_s is not None:
-            text = "By how much the bucket's clock is ahead of ours."
-            yield "bucket_clock_offset_seconds", text, tended.clock_offset_s
-        if tended.key_proven is not None:
-            text = "When the key file last opened a snapshot."
-            yield "key_proven_timestamp_seconds", text, tended.key_proven.timestamp()
-        if tended.listed is not None:
-            damaged = float(bool(tended.listed.problem))
-            yield "listing_damaged", "Whether the last listing found something amiss.", damaged
-        drill = tended.drill
-        if drill is not None:
-            failed = float(bool(drill.problem))
-            yield "drill_failed", "Whether the last restore drill failed.", failed
-            yield "drill_seconds", "What the last restore drill took.", drill.seconds
-            if not drill.problem:
-                yield "verified_revision", "Newest revision a drill has rebuilt.", drill.revision
-                text = "When a drill last rebuilt the state."
-                yield "verified_timestamp_seconds", text, drill.at.timestamp()
+
+def _chain(head: Head | None) -> Iterator[_Row]:
+    segments = head.segments if head else ()
+    size = sum(ref.size for ref in segments) if head else None
+    estimate = None if size is None else size / _RESTORE_BYTES_A_S
+    yield "epoch", "Epoch of this writer.", head and head.epoch
+    yield "committed_revision", "Newest revision in the bucket.", head and head.rev
+    yield "chain_segments", "Segments that HEAD names.", head and len(segments)
+    yield "chain_bytes", "Bytes of the segments that HEAD names.", size
+    yield "estimated_restore_seconds", "What a restore would take, by its bytes.", estimate
+
+
+def _tended(tended: Tended) -> Iterator[_Row]:
+    drill, listed, proven = tended.drill, tended.listed, tended.key_proven
+    passed = None if drill is None or drill.problem else drill
+    yield "fencing_level", "What the bucket enforces: 2 all, 1 not all of it.", tended.fencing_level
+    text = "By how much the bucket's clock is ahead of ours."
+    yield "bucket_clock_offset_seconds", text, tended.clock_offset_s
+    text = "When the key file last opened a snapshot."
+    yield "key_proven_timestamp_seconds", text, proven and proven.timestamp()
+    text = "Whether the last listing found something amiss."
+    yield "listing_damaged", text, listed and float(bool(listed.problem))
+    yield "drill_failed", "Whether the last drill failed.", drill and float(bool(drill.problem))
+    yield "drill_seconds", "What the last restore drill took.", drill and drill.seconds
+    yield "verified_revision", "Newest revision a drill has rebuilt.", passed and passed.revision
+    text = "When a drill last rebuilt the state."
+    yield "verified_timestamp_seconds", text, passed and passed.at.timestamp()
 
 
 def _reason(error: Exception) -> str:
