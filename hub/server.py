@@ -255,6 +255,7 @@ class _Hub:
             self.engine, self._catalog, self._definition, own=OWN_DEFINITIONS, hold=self._hold
         )
         self._objects = self._hub_objects(store)
+        backup.tell(self._objects.poke)
         self.beside = _Beside(self._tasks(store))
 
     def _hub_objects(self, store: Store) -> HubObjects:

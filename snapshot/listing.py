@@ -6,10 +6,8 @@ else deleted (a lifecycle rule, a hand) long before a restore would.
 
 from dataclasses import dataclass
 
-from snapshot.catalog import load_catalog
-from snapshot.head import Head
+from snapshot.catalog import Catalog
 from snapshot.remote import Remote
-from snapshot.seal import HubKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +23,8 @@ class Listing:
     is_head_hurt: bool = False
 
 
-def check_listing(remote: Remote, head: Head, key: HubKey) -> Listing:
-    """Compare names and sizes. Raises `IntegrityError` when a manifest is lost, `RemoteError`."""
-    catalog = load_catalog(remote, head, key)
+def check_listing(remote: Remote, catalog: Catalog) -> Listing:
+    """Compare names and sizes. Raises `RemoteError`."""
     sizes = {entry.name: entry.size for entry in remote.list()}
     wrong = [ref for ref in catalog.segments if sizes.get(ref.name) != ref.size]
     total = sum(ref.size for ref in catalog.segments)
@@ -40,5 +37,5 @@ def check_listing(remote: Remote, head: Head, key: HubKey) -> Listing:
         len(catalog.segments),
         total,
         f"{len(wrong)} segments are not as they were put, first {first.name}: {what}",
-        is_head_hurt=any(ref in head.segments for ref in wrong),
+        is_head_hurt=any(ref in catalog.head.segments for ref in wrong),
     )

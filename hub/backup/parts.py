@@ -3,9 +3,13 @@
 import datetime as dt
 from dataclasses import dataclass
 
+from hub.backup.holdings import Holdings
 from snapshot.head import Head
 from snapshot.local import Claim
 from snapshot.ship import Shipped
+
+MOST_LAG_S = 60.0
+"""A segment takes seconds; who is behind for longer is not shipping, error or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class Parts:
     `head`: HEAD as last written, None without an object store or before the epoch was taken.
     `behind_s`: for how long the bucket has lacked something. `trouble`: why the last attempt
     failed; `end`: why there will be no further one. `claim`: what this process was restored from.
-    `last_full`: the newest that it shipped itself.
+    `last_full`: the newest that it shipped itself. `holdings`: what the bucket holds.
     """
 
     start_kind: str
@@ -68,3 +72,9 @@ class Parts:
     claim: Claim | None
     last_full: Shipped | None
     tended: Tended = Tended()
+    holdings: Holdings = Holdings()
+
+    @property
+    def is_lagging(self) -> bool:
+        """Whether the bucket has lacked something for so long that it is not just under way."""
+        return self.behind_s > MOST_LAG_S

@@ -7,7 +7,8 @@ probe of the bucket, a proof of the key) is Unknown, never True.
 import datetime as dt
 from dataclasses import dataclass
 
-from hub.backup.parts import Parts
+from hub.backup.holdings import Holdings
+from hub.backup.parts import MOST_LAG_S, Parts
 from hub.backup.runner import Backup
 from hub.backup.status import (
     BACKUP_HEALTHY,
@@ -70,9 +71,9 @@ class Report:
         )
 
     def points(self) -> list[SnapshotPoint]:
-        """Return the points that HEAD tells of."""
-        head = self.backup.parts().head
-        return [] if head is None else points_of(head)
+        """Return the points that the bucket holds, as far as they may be listed."""
+        parts = self.backup.parts()
+        return [] if parts.head is None else points_of(parts.holdings.with_head(parts.head))
 
     def _start(self, parts: Parts) -> StartStatus:
         claim = parts.claim
@@ -104,6 +105,9 @@ def _healthy(parts: Parts) -> Condition:
         return Condition(BACKUP_HEALTHY, "False", "Ended", parts.end)
     if parts.trouble:
         return Condition(BACKUP_HEALTHY, "False", "NotShipping", parts.trouble)
+    if parts.is_lagging:
+        message = f"the object store has lacked changes for over {MOST_LAG_S:.0f} s, without error"
+        return Condition(BACKUP_HEALTHY, "False", "Lagging", message)
     if parts.tended.trouble:
         return Condition(BACKUP_HEALTHY, "False", "NotTended", parts.tended.trouble)
     if parts.head is None or parts.head.full is None:
@@ -202,8 +206,8 @@ def _clusters(hold: Hold) -> ClustersStatus:
     )
 
 
-def points_of(head: Head) -> list[SnapshotPoint]:
-    """Return the points that HEAD's own segments end at, oldest first."""
+def points_of(holdings: Holdings) -> list[SnapshotPoint]:
+    """Return the points that segments end at, oldest first."""
     return [
         SnapshotPoint(
             kind=ref.level,
@@ -214,8 +218,9 @@ def points_of(head: Head) -> list[SnapshotPoint]:
             size=ref.size,
             object_name=ref.name,
             is_verified=ref.is_verified,
+            is_pinned=ref.name in holdings.pinned,
         )
-        for ref in head.segments
+        for ref in holdings.segments
     ]
 
 

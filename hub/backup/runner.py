@@ -88,6 +88,7 @@ class Backup:
         """When the last round began that the bucket has answered."""
         self._claim: Claim | None = None
         self.start_kind = "local"
+        self._on_news: Callable[[], None] = lambda: None
 
     # ---------------------------------------------------------------- starting
 
@@ -136,6 +137,12 @@ class Backup:
     def has_lost_nothing(self) -> bool:
         """Whether all that was ever acknowledged is known to be here."""
         return self._claim is not None and self._claim.drained
+
+    def tell(self, on_news: Callable[[], None]) -> None:
+        """Call `on_news` whenever there is something new to say of shipping or tending."""
+        self._on_news = on_news
+        if self._tender is not None:
+            self._tender.on_news = on_news
 
     def follow(self, catalog: Catalog) -> None:
         """Watch the store for what is to be shipped."""
@@ -192,14 +199,12 @@ class Backup:
 
     def parts(self) -> Parts:
         """Return what shipping knows of itself now."""
-        behind, since_s = self._unshipped(), self._behind_from_s
-        is_behind = behind and since_s is not None
         parts = Parts(
             start_kind=self.start_kind,
             has_store=self._chain is not None,
             head=self._chain.head if self._chain is not None and self._is_writer else None,
-            behind=behind,
-            behind_s=self._clock.monotonic_s() - (since_s or 0.0) if is_behind else 0.0,
+            behind=self._unshipped(),
+            behind_s=self._lag_s(),
             trouble=self._trouble,
             end=str(self._end or ""),
             claim=self._claim,
@@ -207,7 +212,19 @@ class Backup:
         )
         if self._tender is None:
             return parts
-        return replace(parts, last_full=self._tender.last_full, tended=self._tender.tended)
+        tender = self._tender
+        return replace(
+            parts, last_full=tender.last_full, tended=tender.tended, holdings=tender.holdings
+        )
+
+    def _lag_s(self) -> float:
+        """Return for how long the bucket has lacked something; from now on if nobody noted it."""
+        if not self._unshipped():
+            return 0.0
+        now_s = self._clock.monotonic_s()
+        if self._behind_from_s is None:
+            self._behind_from_s = now_s
+        return now_s - self._behind_from_s
 
     def refusal(self) -> str:
         """Return why the hub must not answer, "" when it may."""
@@ -254,13 +271,19 @@ class Backup:
                 await self._ship_what_is_due()
             except REPEATED as error:
                 self._metrics.failed("ship", error)
-                self._trouble = str(error)
+                self._is_troubled(str(error))
                 pause_s = self._pace.failed()
                 _log.warning("backup_failed", problem=str(error), retry_in_s=pause_s)
                 await asyncio.sleep(pause_s)
             else:
-                self._trouble = ""
+                self._is_troubled("")
                 self._pace.succeeded()
+
+    def _is_troubled(self, trouble: str) -> None:
+        """Note how the last attempt ended, and tell when that is not how the one before did."""
+        is_news, self._trouble = bool(trouble) != bool(self._trouble), trouble
+        if is_news:
+            self._on_news()
 
     async def _ship_what_is_due(self) -> None:
         """Cut and commit what is due; without a change, make sure that the prefix is still ours."""

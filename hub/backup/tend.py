@@ -1,8 +1,8 @@
 """Tending the chain: what keeps it short, proven and small, beside shipping.
 
 Owns when: merges and fulls when they are due (`snapshot.policy`), a look at what lies in the bucket
-every quarter of an hour, a restore drill and the clean-up every hour, one probe of the bucket at
-the start. Cutting, reading back and drilling run in a thread of their own, so that deltas go on
+at the start and every quarter of an hour, a restore drill and the clean-up every hour, one probe of
+the bucket at the start. Cutting, reading back and drilling run in a thread of their own, so that deltas go on
 meanwhile; what writes HEAD is handed to the shipping thread (`commit`).
 
 What fails is told and tried again; none of it ends the hub but what a commit raises. A segment that
@@ -20,17 +20,20 @@ from typing import Protocol, TypeVar
 
 import structlog
 
+from hub.backup.holdings import Holdings, holdings_of
 from hub.backup.lane import Lane
 from hub.backup.parts import Drilled, Listed, Tended
 from hub.clock import Clock
 from hub.config import Config
 from hub.store import Store, load_hub_key
+from snapshot.catalog import Catalog, load_catalog
 from snapshot.chain import Chain
 from snapshot.cleanup import Cleaned, look, propose, sweep, write_plan
 from snapshot.errors import ChainMoved, IntegrityError, RemoteError, SnapshotError
-from snapshot.head import SegmentRef, check_key
-from snapshot.listing import check_listing
+from snapshot.head import Head, SegmentRef, check_key
+from snapshot.listing import Listing, check_listing
 from snapshot.merging import write_merge
+from snapshot.pins import list_pins
 from snapshot.policy import Due, Merge, Policy, full_due, merge_due
 from snapshot.remote.probe import probe
 from snapshot.retention import Retention
@@ -41,6 +44,8 @@ from snapshot.verify import verify
 _log = structlog.get_logger("hub.backup")
 _T = TypeVar("_T")
 REPEATED = (RemoteError, ChainMoved, OSError)
+_SHORTENING = frozenset({"merge", "full"})
+"""What a damaged segment keeps from being done, and a new full makes unnecessary."""
 
 
 class Commit(Protocol):
@@ -88,6 +93,9 @@ class Tender:
         self._next_s: dict[str, float] = {}
         self.last_full: Shipped | None = None
         self.tended = Tended()
+        self.holdings = Holdings()
+        self.on_news: Callable[[], None] = lambda: None
+        """Called when there is something new to tell: a full, or what `tended` says."""
         self.on_shipped: Callable[[Shipped], None] = lambda _: None
         self.on_failed: Callable[[str, Exception], None] = lambda _op, _error: None
         self.on_cleaned: Callable[[Cleaned], None] = lambda _: None
@@ -102,12 +110,23 @@ class Tender:
         """Note what shipping committed by itself."""
         if shipped.level == "full":
             self.last_full = shipped
+            self.on_news()
+        self._follow_head()
+
+    def _follow_head(self) -> None:
+        self.holdings = self.holdings.with_head(self._chain.head)
+
+    def _found(self, tended: Tended) -> None:
+        """Tell what was found out."""
+        if tended != self.tended:
+            self.tended = tended
+            self.on_news()
 
     async def run(self) -> None:
         """Look until cancelled; raises what a commit does when it ends the hub."""
         now = self._clock.monotonic_s()
         self._next_s = {
-            "list": now + self._policy.list_every_s,
+            "list": now,
             "drill": now + self._policy.first_drill_s,
             "clean": now + self._policy.first_drill_s,
             "probe": now,
@@ -141,13 +160,13 @@ class Tender:
             self.on_failed(name, error)
             _log.warning("tending_failed", what=name, problem=str(error))
             self._next_s[name] = self._clock.monotonic_s() + self._policy.retry_s
-            if name in {"merge", "full"}:
-                self.tended = replace(self.tended, trouble=f"{name}: {error}")
-            if isinstance(error, IntegrityError):
-                self._asked = Due.ASKED
+            if name in _SHORTENING:
+                self._found(replace(self.tended, trouble=f"{name}: {error}"))
+                if isinstance(error, IntegrityError):
+                    self._asked = Due.ASKED
         else:
-            if name in {"merge", "full"} and self.tended.trouble.startswith(f"{name}:"):
-                self.tended = replace(self.tended, trouble="")
+            if name in _SHORTENING and self.tended.trouble.startswith(f"{name}:"):
+                self._found(replace(self.tended, trouble=""))
 
     def _is_waiting(self, name: str) -> bool:
         """Whether the pause after a failure is not over."""
@@ -161,6 +180,7 @@ class Tender:
         while due := merge_due(self._chain.head, now_ms=self._now_ms(), policy=self._policy.chain):
             ref = await self._lane.run(self._put_merge, due)
             await self._commit(functools.partial(self._chain.commit_merge, ref))
+            self._follow_head()
             _log.debug("merged", name=ref.name, parts=len(due.parts), size=ref.size)
 
     def _put_merge(self, due: Merge) -> SegmentRef:
@@ -209,10 +229,11 @@ class Tender:
         self._done(put.shipped)
         if await self._lane.run(read_back, chain, put.ref, self._spool):
             await self._commit(lambda: chain.commit_verified(put.ref.name))
+            self._follow_head()
 
     def _done(self, shipped: Shipped) -> None:
-        self.last_full = shipped
         self.on_shipped(shipped)
+        self.shipped(shipped)
         _log.info("full_shipped", name=shipped.name, size=shipped.size, because=shipped.because)
 
     # ---------------------------------------------------------------- proving
@@ -220,11 +241,13 @@ class Tender:
     async def _probe(self) -> None:
         found = await self._lane.run(probe, self._chain.remote, self._clock)
         self._next_s["probe"] = float("inf")
-        self.tended = replace(
-            self.tended,
-            fencing_level=int(found.fencing_level),
-            missing=found.missing,
-            clock_offset_s=found.clock_offset_s,
+        self._found(
+            replace(
+                self.tended,
+                fencing_level=int(found.fencing_level),
+                missing=found.missing,
+                clock_offset_s=found.clock_offset_s,
+            )
         )
         if found.missing:
             _log.warning("fencing_degraded", missing=found.missing)
@@ -232,27 +255,47 @@ class Tender:
     async def _list(self) -> None:
         """Compare what lies in the bucket with what is named."""
         self._next_s["list"] = self._clock.monotonic_s() + self._policy.list_every_s
-        head = self._chain.head
-        found = await self._lane.run(check_listing, self._chain.remote, head, self._chain.key)
-        now = self._clock.now()
-        self.tended = replace(
-            self.tended, listed=Listed(now, found.segments, found.size, found.problem)
-        )
+        found, holdings = await self._lane.run(self._list_now, self._chain.head)
+        self._hold(holdings)
+        listed = Listed(self._clock.now(), found.segments, found.size, found.problem)
+        self._found(replace(self.tended, listed=listed))
         if found.problem:
             _log.error("chain_damaged", problem=found.problem)
             if found.is_head_hurt:
                 self._asked = Due.ASKED
 
+    def _list_now(self, head: Head) -> tuple[Listing, Holdings]:
+        remote = self._chain.remote
+        try:
+            catalog = load_catalog(remote, head, self._chain.key)
+        except IntegrityError as error:  # without a manifest nobody knows what it named
+            return Listing(0, 0, str(error)), self.holdings
+        return check_listing(remote, catalog), self._holdings_of(catalog)
+
+    def _holdings_of(self, catalog: Catalog) -> Holdings:
+        try:
+            pins = list_pins(self._chain.remote)
+        except IntegrityError as error:
+            _log.warning("pins_not_read", problem=str(error), hint=error.hint)
+            pins = []
+        return holdings_of(catalog, pins)
+
+    def _hold(self, holdings: Holdings) -> None:
+        """Take what the bucket says; HEAD may have gone on meanwhile."""
+        self.holdings = holdings
+        self._follow_head()
+        self.on_news()
+
     async def _drill(self) -> None:
         """Build the newest state from the bucket beside the store, and compare."""
         self._next_s["drill"] = self._clock.monotonic_s() + self._policy.drill_every_s
         drilled = await self._lane.run(self._drill_now)
-        self.tended = replace(self.tended, drill=drilled)
         if drilled.problem:
+            self._found(replace(self.tended, drill=drilled))
             _log.error("drill_failed", problem=drilled.problem)
             self._asked = Due.ASKED
             return
-        self.tended = replace(self.tended, key_proven=drilled.at)
+        self._found(replace(self.tended, drill=drilled, key_proven=drilled.at))
         _log.info("drill_passed", rev=drilled.revision, seconds=round(drilled.seconds, 2))
 
     def _drill_now(self) -> Drilled:
@@ -286,6 +329,7 @@ class Tender:
                 await self._commit(lambda: chain.commit_horizon(verdict.horizon, verdict.kept))
             found = await self._lane.run(look, chain.remote, chain.head, chain.key)
         cleaned = await self._lane.run(sweep, chain.remote, found, retention)
+        self._hold(await self._lane.run(self._holdings_of, found.catalog))
         self.on_cleaned(cleaned)
         if cleaned.deleted or cleaned.failed:
             _log.info("cleaned_up", deleted=cleaned.deleted, failed=cleaned.failed)

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from hub.backup import runner
+from hub.backup.holdings import Holdings
 from hub.backup.parts import Tended
 from hub.backup.runner import Backup
 from hub.backup.tend import Tender
@@ -163,6 +164,8 @@ class FakeTender:
     faults: list[Exception] = field(default_factory=list)
     last_full: Shipped | None = None
     tended: Tended = field(default_factory=Tended)
+    holdings: Holdings = field(default_factory=Holdings)
+    on_news: Callable[[], None] = lambda: None
     is_open: bool = True
 
     def ask_full(self) -> None:

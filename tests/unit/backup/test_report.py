@@ -7,8 +7,9 @@ from typing import cast
 import pytest
 from msgspec import structs
 
+from hub.backup.holdings import Holdings
 from hub.backup.parts import Drilled, Listed, Parts, Tended
-from hub.backup.report import Report, points_of
+from hub.backup.report import Report
 from hub.backup.runner import Backup
 from hub.backup.status import CONDITIONS, Condition, Identity
 from hub.fleet.differences import Differences, Summary
@@ -159,6 +160,9 @@ def conditions(
         (replace(SHIPPING, head=structs.replace(HEAD, full=None)), "Unknown", "Starting"),
         (replace(SHIPPING, tended=Tended(trouble="merge: no answer")), "False", "NotTended"),
         (replace(SHIPPING, trouble="no answer"), "False", "NotShipping"),
+        (replace(SHIPPING, trouble="no answer", behind=1, behind_s=61), "False", "NotShipping"),
+        (replace(SHIPPING, behind=1, behind_s=59.0), "True", "Shipping"),
+        (replace(SHIPPING, behind=1, behind_s=61.0), "False", "Lagging"),
         (replace(SHIPPING, trouble="no answer", end="another hub"), "False", "Ended"),
     ],
 )
@@ -279,8 +283,12 @@ def test_how_long_a_full_took_is_known_of_the_one_that_this_process_cut(
     assert (full.revision, full.size, full.at, full.seconds) == (10, 300, START, seconds)
 
 
-def test_the_points_are_those_of_head() -> None:
-    full, delta = points_of(HEAD)
+def test_the_points_are_those_of_head_and_of_what_else_the_bucket_holds() -> None:
+    older = structs.replace(FULL, name="e00000001/full/5-2-11111111.hs", seq=2, to_rev=5)
+    holdings = Holdings((older,), frozenset({older.name}))
+    first, full, delta = report(replace(SHIPPING, holdings=holdings)).points()
+    assert (first.epoch, first.seq, first.is_pinned) == (1, 2, True)
+    assert not full.is_pinned
     assert (full.kind, full.epoch, full.seq, full.revision) == ("full", 2, 4, 10)
     assert (delta.kind, delta.epoch, delta.seq, delta.revision) == ("d1", 3, 9, 12)
     assert (delta.size, delta.object_name) == (20, DELTA.name)
