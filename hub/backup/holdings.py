@@ -31,6 +31,9 @@ class Holdings:
         return Holdings(_newest((*self.segments, *head.segments), self.pinned), self.pinned)
 
 
+NOTHING_HELD = Holdings()
+
+
 def holdings_of(catalog: Catalog, pins: Iterable[Pin]) -> Holdings:
     """Return what a catalog holds; of branches that a fork left behind only what is pinned."""
     pinned = frozenset(name for pin in pins for name in _end_of(catalog, pin.seq))

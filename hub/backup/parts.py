@@ -3,7 +3,7 @@
 import datetime as dt
 from dataclasses import dataclass
 
-from hub.backup.holdings import Holdings
+from hub.backup.holdings import NOTHING_HELD, Holdings
 from snapshot.head import Head
 from snapshot.local import Claim
 from snapshot.ship import Shipped
@@ -72,7 +72,7 @@ class Parts:
     claim: Claim | None
     last_full: Shipped | None
     tended: Tended = Tended()
-    holdings: Holdings = Holdings()
+    holdings: Holdings = NOTHING_HELD
 
     @property
     def is_lagging(self) -> bool:

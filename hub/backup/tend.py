@@ -2,8 +2,8 @@
 
 Owns when: merges and fulls when they are due (`snapshot.policy`), a look at what lies in the bucket
 at the start and every quarter of an hour, a restore drill and the clean-up every hour, one probe of
-the bucket at the start. Cutting, reading back and drilling run in a thread of their own, so that deltas go on
-meanwhile; what writes HEAD is handed to the shipping thread (`commit`).
+the bucket at the start. Cutting, reading back and drilling run in a thread of their own, so that
+deltas go on meanwhile; what writes HEAD is handed to the shipping thread (`commit`).
 
 What fails is told and tried again; none of it ends the hub but what a commit raises. A segment that
 turns out to be damaged asks for a full, so that the newest state can be restored again.
