@@ -13,7 +13,7 @@ import structlog
 from hub.backup.kinds import HUB, HUB_NAME, SNAPSHOT
 from hub.backup.status import Condition, HubStatus, SnapshotPoint
 from hub.backup.wire import choose, snapshot_name, snapshot_status, status_obj
-from hub.fleet.conditions import condition_status, set_condition
+from hub.fleet.conditions import find_condition, set_condition
 from hub.meta import Obj
 from hub.meta.errors import ApiError
 from hub.meta.timestamp import format_time
@@ -138,10 +138,12 @@ class HubObjects:
 
 
 def turned(before: Obj | None, conditions: Sequence[Condition]) -> list[Condition]:
-    """Return the conditions that have become False, and those that are True and were False."""
+    """Return the conditions that are False for a new reason, and those True that were False."""
     found = []
     for condition in conditions:
-        was = condition_status(before or {}, condition.type)
-        if condition.status != was and "False" in (condition.status, was):
-            found += [condition] if condition.status != "Unknown" else []
+        present = find_condition(before or {}, condition.type) or {}
+        was, why = present.get("status"), present.get("reason")
+        is_bad = condition.status == "False" and (was, why) != ("False", condition.reason)
+        if is_bad or (condition.status == "True" and was == "False"):
+            found.append(condition)
     return found

@@ -164,7 +164,8 @@ def _settled(hold: Hold) -> Condition:
 
 def _differences(found: Summary) -> Condition:
     if found.has_differences:
-        return Condition(NO_DIFFERENCES, "False", "DifferencesFound", found.message)
+        reason = "AgentsAhead" if found.clusters_ahead else "DifferencesFound"
+        return Condition(NO_DIFFERENCES, "False", reason, found.message)
     return Condition(NO_DIFFERENCES, "True", "NoneSeen", found.message)
 
 

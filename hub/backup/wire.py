@@ -23,6 +23,8 @@ MOST_SNAPSHOTS = 50
 """How many points are listed."""
 NEWEST_DELTAS = 10
 """How many of them are for the newest deltas, however many fulls and merges there are."""
+NEWEST_PINNED = 15
+"""How many for what is pinned, however old it is."""
 
 
 def status_obj(status: HubStatus) -> Obj:
@@ -142,14 +144,17 @@ def snapshot_status(point: SnapshotPoint) -> Obj:
 def choose(points: Iterable[SnapshotPoint], most: int = MOST_SNAPSHOTS) -> list[SnapshotPoint]:
     """Return the points that are listed, oldest first.
 
-    The newest deltas (`NEWEST_DELTAS`), then fulls, then merges, then more deltas, the newest of
-    each kind, until there are `most`. What is pinned counts as a full.
+    The newest deltas (`NEWEST_DELTAS`) and what is pinned (`NEWEST_PINNED`), then fulls, then
+    merges, then more deltas, the newest of each kind, until there are `most`. More that is pinned
+    counts as a full.
     """
     newest = sorted(points, key=lambda p: (p.seq, p.at), reverse=True)
     deltas = [p for p in newest if p.kind == "d0" and not p.is_pinned]
     fulls = [p for p in newest if p.kind == "full" or p.is_pinned]
     merges = [p for p in newest if p.kind in ("d1", "d2") and not p.is_pinned]
-    ranked = _distinct([*deltas[:NEWEST_DELTAS], *fulls, *merges, *deltas[NEWEST_DELTAS:]])
+    pinned = [p for p in fulls if p.is_pinned][:NEWEST_PINNED]
+    newest_deltas, others = deltas[:NEWEST_DELTAS], deltas[NEWEST_DELTAS:]
+    ranked = _distinct([*newest_deltas, *pinned, *fulls, *merges, *others])
     return sorted(ranked[:most], key=snapshot_name)
 
 

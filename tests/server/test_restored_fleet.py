@@ -73,8 +73,8 @@ class Place:
         )
 
     def restore(self, bucket: str, name: str) -> None:
-        flags = ["--object-store", (self.root / bucket).as_uri()]
-        flags += ["--key-file", str(self.root / "hub.key"), "--data-dir", str(self.root / name)]
+        flags = ["--from", (self.root / bucket).as_uri()]
+        flags += ["--key-file", str(self.root / "hub.key"), "--into", str(self.root / name)]
         done = CliRunner().invoke(cli, ["restore", *flags])
         assert done.exit_code == 0, done.output
 
@@ -243,6 +243,15 @@ async def check_held(hub: InProcess, fleet: Simulated, late: Api) -> None:
     assert (seen["isAhead"], seen["isHeld"]) == (True, True)
     assert [each["name"] for each in seen["unknownObjects"]] == ["manifestworks sim-0000/late"]
     assert (await admin.call("GET", f"{CLUSTERS}/late-cluster")).status == 404
+    await until_told(hub, "AgentsAhead")
+
+
+async def until_told(hub: InProcess, reason: str) -> None:
+    """Watch until an Event about the Hub has this reason."""
+    path = "/api/v1/namespaces/default/events?watch=1&fieldSelector=involvedObject.kind=Hub"
+    async with hub.admin.watch(path) as watch, asyncio.timeout(30):
+        while (await watch.next())["object"]["reason"] != reason:
+            pass
 
 
 async def test_a_restore_that_lost_nothing_keeps_nobody_waiting(place: Place) -> None:

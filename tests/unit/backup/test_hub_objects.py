@@ -115,14 +115,20 @@ async def test_a_keeper_that_starts_again_goes_on_where_the_last_one_was(given: 
     assert given.events() == [("Warning", "R")]
 
 
-async def test_an_event_tells_when_a_condition_turns_bad_and_when_it_is_good_again(
+async def test_an_event_tells_when_a_condition_turns_bad_why_else_and_when_it_is_good_again(
     given: Given,
 ) -> None:
     keeper = given.keeper()
-    for status, reason in (("True", "Up"), ("False", "Down"), ("False", "Worse"), ("True", "Back")):
+    for status, reason in (
+        ("True", "Up"),
+        ("False", "Down"),
+        ("False", "Down"),
+        ("False", "Worse"),
+        ("True", "Back"),
+    ):
         given.status = replace(BARE, conditions=(condition(status, reason=reason),))  # type: ignore[arg-type]  # one of the three
         await keeper.refresh()
-    assert given.events() == [("Normal", "Back"), ("Warning", "Down")]
+    assert given.events() == [("Normal", "Back"), ("Warning", "Down"), ("Warning", "Worse")]
     event = next(e for e in given.engine.each(EVENT) if e["reason"] == "Down")
     about = event["involvedObject"]
     assert (about["kind"], about["name"], about["uid"]) == ("Hub", "hub", BARE.identity.hub_id)
@@ -139,12 +145,14 @@ async def test_an_event_tells_when_a_condition_turns_bad_and_when_it_is_good_aga
         ("Unknown", "True", False),
         ("Unknown", "False", True),
         ("False", "Unknown", False),
+        ("False", "False", False),
         ("False", "True", True),
         ("True", "Unknown", False),
     ],
 )
 def test_what_is_told(before: str, now: Truth, is_told: bool) -> None:
-    obj: Obj = {"status": {"conditions": [{"type": BACKUP_HEALTHY, "status": before}]}}
+    was = {"type": BACKUP_HEALTHY, "status": before, "reason": "R"}
+    obj: Obj = {"status": {"conditions": [was]}}
     found = turned(obj if before else None, [condition(now)])
     assert found == ([condition(now)] if is_told else [])
 

@@ -262,6 +262,13 @@ def test_what_agents_have_beyond_the_restored_state_is_told_in_numbers() -> None
     assert conditions(SHIPPING)["NoDifferences"].status == "True"
 
 
+def test_agents_that_are_ahead_are_a_reason_of_their_own() -> None:
+    """History is lost, which is worth an Event whatever else is told already."""
+    found = conditions(SHIPPING, found=replace(SOME, clusters_ahead=1, ahead=("c1",)))
+    assert found["NoDifferences"].reason == "AgentsAhead"
+    assert "1 agents have seen a later state" in found["NoDifferences"].message
+
+
 def test_it_tells_how_far_the_store_and_the_bucket_are() -> None:
     status = report(replace(SHIPPING, behind=3, behind_s=2.0)).status()
     assert (status.position.revision, status.position.objects) == (15, 7)
