@@ -3,20 +3,26 @@
 import asyncio
 import datetime as dt
 import json
+import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from hub.backup import objects
+from hub.backup import objects, parts, runner
 from hub.backup.report import Report
 from hub.backup.runner import Backup
 from hub.backup.status import SnapshotPoint
+from hub.clock import SystemClock
 from hub.meta import Obj
 from hub.store import Store, Write, decode_key
 from snapshot.head import Head, decode_head
 from snapshot.layout import HEAD
+from snapshot.local import claim_on, save_claim
+from snapshot.pins import put_pin
+from snapshot.points import Point
 from snapshot.remote import open_remote
 from tests.hubs import MERGE, Answer, InProcess, running_hub
 from tests.server.support import PARTIAL, PARTIAL_LIST, RBAC, TABLE, config_maps, named
@@ -316,6 +322,20 @@ async def test_a_restored_hub_tells_of_its_restore_and_nothing_of_the_old_one(
     assert "HeldAfterRestore" in {each["reason"] for each in events}
 
 
+async def test_an_adopted_copy_is_not_told_as_restored(tmp_path: Path) -> None:
+    url, key = (tmp_path / "bucket").as_uri(), tmp_path / "key"
+    async with running_hub(tmp_path / "old", object_store=url, key_file=key) as hub:
+        await until(hub, HUBS, is_healthy)
+    shutil.copytree(tmp_path / "old", tmp_path / "copy")
+    claim = claim_on(head_of(url), None, object_store=url, clock=SystemClock(), adopted=True)
+    save_claim(tmp_path / "copy", claim)
+    async with running_hub(tmp_path / "copy", object_store=url, key_file=key) as hub:
+        found = await hub.admin.get(HUB)
+    assert found["status"]["start"]["kind"] == "adopted"
+    assert not {"restoredFrom", "restoredRevision"} & set(found["status"]["start"])
+    assert condition(found, "RecoveryKeyProven") == ("Unknown", "NotProven")
+
+
 async def test_no_segment_is_cut_for_what_the_hub_says_of_itself(
     tmp_path: Path, points: list[SnapshotPoint]
 ) -> None:
@@ -400,6 +420,93 @@ async def test_what_has_no_prefix_neither_releases_it_nor_ships(hub: InProcess, 
     absent = await hub.admin.call("POST", f"{HUBS}/other/{what}")
     assert (absent.status, absent.obj()["reason"]) == (404, "NotFound")
     assert (await hub.admin.get(HUB))["metadata"]["name"] == "hub"
+
+
+# ------------------------------------------------------------------ health
+
+
+async def test_a_bucket_that_swallows_segments_is_told_and_never_stops_serving(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No error is raised anywhere: that there is none must not look like health."""
+    ship, goes_on = runner.ship, threading.Event()
+    goes_on.set()
+
+    def slow(*args: object, **rest: object) -> object:
+        assert goes_on.wait(60)
+        return ship(*args, **rest)  # type: ignore[arg-type]  # handed on as they came
+
+    monkeypatch.setattr(runner, "ship", slow)
+    monkeypatch.setattr(parts, "MOST_LAG_S", 0.3)
+    async with running_hub(tmp_path / "data", object_store=(tmp_path / "bucket").as_uri()) as hub:
+        await until(hub, HUBS, is_healthy)
+        goes_on.clear()
+        try:
+            await hub.admin.create(config_maps("default"), named("kept-here"))
+            wanted = ("False", "Lagging")
+            await until(hub, HUBS, lambda found: condition(found, "BackupHealthy") == wanted)
+            assert (await hub.admin.call("GET", "/readyz")).status == 200
+            assert (await hub.admin.call("GET", "/healthz")).status == 200
+            await hub.admin.create(config_maps("default"), named("served"))
+        finally:
+            goes_on.set()
+        await until(hub, HUBS, is_healthy)
+
+
+# ------------------------------------------------------------------ what the bucket holds
+
+
+async def test_a_new_process_lists_what_manifests_name_and_what_is_pinned(tmp_path: Path) -> None:
+    url = (tmp_path / "bucket").as_uri()
+    async with running_hub(tmp_path / "data", object_store=url) as hub:
+        await until(hub, HUBS, is_healthy)
+        for name in ("a", "b"):
+            made = await hub.admin.create(config_maps("default"), named(name))
+            revision = int(made["metadata"]["resourceVersion"])
+            assert (await hub.admin.call("POST", SNAPSHOT)).status == 202
+            await until(hub, SNAPSHOTS, lambda found, r=revision: is_full(found, r))  # type: ignore[misc]  # this round's
+        listed = (await hub.admin.get(SNAPSHOTS))["items"]
+    fulls = [each["status"] for each in listed if each["status"]["kind"] == "full"]
+    first = fulls[0]
+    assert len(fulls) == 3
+    assert len([each for each in head_of(url).segments if each.level == "full"]) == 1
+    pin(url, Point(first["seq"], first["revision"], 0))
+    async with running_hub(tmp_path / "data", object_store=url) as hub:
+        awaited = {each["metadata"]["name"] for each in listed}
+
+        def is_whole(found: Obj) -> bool:
+            awaited.discard(found["metadata"]["name"])
+            return not awaited
+
+        await until(hub, SNAPSHOTS, is_whole)
+        await until(hub, SNAPSHOTS, lambda found: found["status"]["pinned"])
+        again = (await hub.admin.get(SNAPSHOTS))["items"]
+    assert [each["status"]["seq"] for each in again if each["status"]["pinned"]] == [first["seq"]]
+
+
+def pin(url: str, point_: Point) -> None:
+    remote = open_remote(url)
+    try:
+        put_pin(remote, "before", point_, clock=SystemClock())
+    finally:
+        remote.close()
+
+
+async def test_a_lost_manifest_is_told_and_the_hub_goes_on(tmp_path: Path) -> None:
+    url = (tmp_path / "bucket").as_uri()
+    async with running_hub(tmp_path / "data", object_store=url) as hub:
+        first = await until(hub, HUBS, is_healthy)
+        made = await hub.admin.create(config_maps("default"), named("a"))
+        assert (await hub.admin.call("POST", SNAPSHOT)).status == 202
+        revision = int(made["metadata"]["resourceVersion"])
+        await until(hub, SNAPSHOTS, lambda found: is_full(found, revision))
+    (lost,) = (tmp_path / "bucket" / "manifest").glob("*.json")
+    lost.unlink()
+    async with running_hub(tmp_path / "data", object_store=url) as hub:
+        wanted = ("False", "ObjectsAmiss")
+        found = await until(hub, HUBS, lambda each: condition(each, "ChainVerified") == wanted)
+        assert condition(found, "BackupHealthy")[0] == "True"
+        assert found["metadata"]["uid"] == first["metadata"]["uid"]
 
 
 # ------------------------------------------------------------------ a snapshot on demand
