@@ -142,15 +142,15 @@ class Tender:
         """Do what is due; a failure of one thing is told and does not keep the others."""
         if self._chain.head.full is None:
             return
-        await self._try("merge", self._merge_if_due)
-        await self._try("full", self._full_if_due)
         for name, what in (
+            ("merge", self._merge_if_due),
+            ("full", self._full_if_due),
             ("probe", self._probe),
             ("list", self._list),
             ("drill", self._drill),
             ("clean", self._clean),
         ):
-            if self._next_s.get(name, 0.0) <= self._clock.monotonic_s():
+            if self._next_s.get(name, 0.0) <= self._clock.monotonic_s():  # no pause after a failure
                 await self._try(name, what)
 
     async def _try(self, name: str, what: Callable[[], Awaitable[None]]) -> None:
@@ -168,15 +168,9 @@ class Tender:
             if name in _SHORTENING and self.tended.trouble.startswith(f"{name}:"):
                 self._found(replace(self.tended, trouble=""))
 
-    def _is_waiting(self, name: str) -> bool:
-        """Whether the pause after a failure is not over."""
-        return self._next_s.get(name, 0.0) > self._clock.monotonic_s()
-
     # ---------------------------------------------------------------- shortening
 
     async def _merge_if_due(self) -> None:
-        if self._is_waiting("merge"):
-            return
         while due := merge_due(self._chain.head, now_ms=self._now_ms(), policy=self._policy.chain):
             ref = await self._lane.run(self._put_merge, due)
             await self._commit(functools.partial(self._chain.commit_merge, ref))
@@ -198,7 +192,7 @@ class Tender:
     async def _full_if_due(self) -> None:
         head = self._chain.head
         due = self._asked or full_due(head, now_ms=self._now_ms(), policy=self._policy.chain)
-        if due is None or self._is_waiting("full"):
+        if due is None:
             return
         asked, self._asked = self._asked, None  # who asks from here on gets a further one
         try:

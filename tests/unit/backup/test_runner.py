@@ -462,3 +462,41 @@ def test_without_strict_fencing_no_silence_stops_a_write(make: Make) -> None:
         assert rig.backup.write_refusal() == ""
 
     virtual(work)
+
+
+# ------------------------------------------------------------------ what is told
+
+
+def test_trouble_and_its_end_are_told_at_once_and_not_every_attempt(make: Make) -> None:
+    async def work() -> None:
+        rig, told = make(), list[float]()
+        await rig.start()
+        rig.backup.tell(lambda: told.append(round(now_s(), 3)))
+        loop = asyncio.get_running_loop()
+        loop.call_later(2.0, rig.store.change)
+        rig.bucket.faults += [AWAY] * 2
+        await rig.run_for(60)
+        failed, tried_again, shipped, *_ = rig.bucket.tried
+        assert failed < tried_again < shipped
+        assert told == [round(failed, 3), round(shipped, 3)]
+
+    virtual(work)
+
+
+def test_a_lag_that_nobody_was_told_of_is_noticed(make: Make) -> None:
+    """As when the store's listener is lost: nothing is due, nothing fails, nothing is shipped."""
+
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        assert rig.backup.parts().behind_s == 0
+        rig.store.rev += 1
+        assert not rig.backup.parts().is_lagging
+        await asyncio.sleep(59)
+        assert (rig.backup.parts().behind, rig.backup.parts().is_lagging) == (1, False)
+        await asyncio.sleep(2)
+        assert rig.backup.parts().is_lagging
+        await rig.run_for(31)  # the heartbeat ships it
+        assert (rig.backup.parts().behind_s, rig.backup.parts().is_lagging) == (0, False)
+
+    virtual(work)

@@ -28,7 +28,12 @@ class Tried(Tender):
 
     async def look(self) -> None:
         self.looks.append(now_s())
-        await self._try("full", self._full_if_due)
+        await super().look()
+
+    async def _nothing(self) -> None:
+        """Only fulls are of interest here."""
+
+    _merge_if_due = _probe = _list = _drill = _clean = _nothing
 
     async def _full(self, due: Due) -> None:
         assert due is Due.ASKED
@@ -46,7 +51,7 @@ class Head:
     def head(self) -> "Head":
         return self
 
-    full = None
+    full = "there is one"
 
 
 @pytest.fixture(autouse=True)
@@ -94,5 +99,15 @@ def test_a_full_that_failed_is_tried_again_after_a_pause_which_an_ask_cuts_short
         assert tender.fulls[:2] == [1.0, 10.0]
         assert len(tender.fulls) == 3
         assert tender.fulls[2] >= 71.0
+
+    run(asked())
+
+
+def test_a_full_that_failed_and_one_that_did_not_are_told_at_once(tmp_path: Path) -> None:
+    async def asked() -> None:
+        tender, told = Tried(tmp_path, failures=1), list[tuple[float, str]]()
+        tender.on_news = lambda: told.append((now_s(), tender.tended.trouble))
+        await tend(tender, for_s=100, asks=(1.0, 10.0))
+        assert told == [(2.0, "full: put: no answer"), (11.0, "")]
 
     run(asked())
