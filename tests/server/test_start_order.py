@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hub import server
+from hub.backup.opening import open_backup
 from hub.backup.runner import Backup
 from hub.fleet.leases import LeaseJudge
 from tests.hubs import running_hub
@@ -39,7 +40,7 @@ async def test_a_starting_hub_holds_its_address_and_refuses_every_connection(
         pass
     seen: list[tuple[str, bool, str]] = []
 
-    def watched(what: str, function: Callable[..., Awaitable[object]]) -> object:
+    def watched(what: str, function: Callable[..., Awaitable[object]]) -> object:  # type: ignore[explicit-any]  # three signatures, passed through
         async def call(*args: object, **kwargs: object) -> object:
             result = await function(*args, **kwargs)
             seen.append((what, is_free(free_port), knock(free_port)))
@@ -47,7 +48,7 @@ async def test_a_starting_hub_holds_its_address_and_refuses_every_connection(
 
         return call
 
-    monkeypatch.setattr(server, "open_backup", watched("restored", server.open_backup))
+    monkeypatch.setattr(server, "open_backup", watched("restored", open_backup))
     monkeypatch.setattr(Backup, "take_over", watched("epoch", Backup.take_over))
     monkeypatch.setattr(LeaseJudge, "refresh_all", watched("leases", LeaseJudge.refresh_all))
     async with running_hub(

@@ -333,7 +333,7 @@ def test_a_revision_in_the_file_may_be_a_number(tmp_path: Path) -> None:
 
 
 def test_what_only_source_snapshot_reads_is_refused_without_it() -> None:
-    given = {
+    given: dict[str, object] = {
         "object_store": "s3://b/p",
         "bootstrap_snapshot_url": "s3://b/q",
         "bootstrap_snapshot_to": "7",

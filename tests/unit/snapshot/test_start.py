@@ -289,7 +289,7 @@ def test_an_adopted_copy_goes_on_once_and_its_original_no_more(
     adopt(bucket, copy)
     assert isinstance(start(bucket, copy, seed="2").decision, Adopt)
     assert local.load_claim(copy) is None
-    with pytest.raises(StartRefused, match="another directory wrote this prefix last"):
+    with pytest.raises(StartRefused, match="a copy of this directory has gone on"):
         start(bucket, original, seed="3")
     assert isinstance(start(bucket, copy, seed="4").decision, Continue)
 
