@@ -5,6 +5,7 @@ that was cut short is taken up again. A move ends the source before the target c
 there says `moved`, under a higher epoch, so whatever still writes there is fenced.
 """
 
+import json
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ import msgspec
 from hub.clock import Clock
 from snapshot.arbiter import Allowed
 from snapshot.chain import Base, Chain
-from snapshot.errors import ForeignPrefix, ObjectExists, SegmentCorrupt, StartRefused
+from snapshot.errors import ForeignPrefix, ObjectExists, ObjectMissing, SegmentCorrupt, StartRefused
 from snapshot.head import FORMAT, Head, SegmentRef, encode_head, open_head
+from snapshot.layout import FORMAT as FORMAT_NOTE
 from snapshot.layout import HEAD
 from snapshot.plan import (
     FETCHERS,
@@ -103,9 +105,22 @@ def move_in_from(
             "for good",
         )
     if not head.moved:
-        find_point(source, key, head, to)  # what is not there must not end the source
+        find_point(source, key, head, to)  # what cannot end well must not end the source
+        _check_free(target, head)
         chain.mark_moved(target.url)
     return copy_chain(source, target, key, clock=clock, to=to, progress=progress)
+
+
+def _check_free(target: Remote, head: Head) -> None:
+    """Refuse a prefix that another hub has been in; rests of a copy of this one are fine."""
+    try:
+        note = json.loads(target.get(FORMAT_NOTE).data)
+    except ObjectMissing:
+        return
+    if note.get("hub_id") != head.hub_id:
+        raise ForeignPrefix(
+            f"{target.url} was written by hub {note.get('hub_id')}", op="move", object=FORMAT_NOTE
+        )
 
 
 def _as_copy(head: Head, base: Base, clock: Clock) -> Head:

@@ -18,7 +18,7 @@ from hub.clock import SystemClock
 from hub.store import load_hub_key
 from snapshot.arbiter import Takeover
 from snapshot.chain import Chain
-from snapshot.errors import Fenced, NothingToRestore, StartRefused
+from snapshot.errors import Fenced, ForeignPrefix, NothingToRestore, StartRefused
 from snapshot.head import Head, decode_head
 from snapshot.layout import HEAD
 from snapshot.local import CLAIM_FILE, claim_on, save_claim
@@ -547,6 +547,21 @@ async def test_a_hub_is_moved_to_how_it_was(scene: Scene) -> None:
         await make(moved.admin, "t-3")
     async with scene.hub("moved", to=str(past), **move) as moved:
         assert set(await uids(moved.admin)) == {"t-1", "t-3"}
+
+
+async def test_a_hub_is_not_moved_into_what_another_left(scene: Scene) -> None:
+    async with scene.hub("data") as hub:
+        await make(hub.admin, "t-1")
+    async with scene.hub("other", prefix="new"):
+        pass
+    (scene.path / "new" / HEAD).unlink()
+    move = {"prefix": "new", "source": "Snapshot", "url": scene.url()}
+    with pytest.raises(ForeignPrefix, match="was written by hub"):
+        async with scene.hub("moved", **move):
+            pass
+    assert scene.head().moved == ""
+    async with scene.hub("data") as hub:
+        assert hub.start_kind == "continue"
 
 
 async def test_an_empty_directory_becomes_the_hub_as_it_was(scene: Scene) -> None:

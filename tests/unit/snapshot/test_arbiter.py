@@ -150,6 +150,9 @@ CONTRADICTING: dict[str, Local] = {
     ),
     "a copy, another state at the revision": directory(state_hash=OTHER_HASH, place=ELSEWHERE),
     "state file of another directory": directory(dir_id="x"),
+    "never shipped, state file of another directory": directory(
+        state(sessions=(), epoch=0, seq=0, rev=0), dir_id="x"
+    ),
     "restored, an older store": directory(RESTORED_STATE, rev=19, claim=CLAIM),
     "restored, another store": directory(RESTORED_STATE, state_hash=OTHER_HASH, claim=CLAIM),
     "restored, the prefix shipped more": directory(RESTORED_STATE, claim=claim(seq=1)),
