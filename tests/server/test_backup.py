@@ -555,7 +555,7 @@ async def test_of_a_directory_and_its_copy_the_first_to_start_goes_on(
         assert hub.start_kind == "adopted"
         assert set(await uids(hub.admin, MAPS)) == {f"{MAPS}/t-1"}
         await make(hub.admin, "t-2")
-    says = ["another directory wrote this prefix last", "hub-restore restore"]
+    says = ["a copy of this directory has gone on in its place", "hub-restore restore"]
     refuse(tmp_path / "data", stopped, key_of(tmp_path), code=8, says=says)
 
 
