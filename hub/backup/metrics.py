@@ -145,29 +145,32 @@ class _Now(Collector):
 def _chain(head: Head | None) -> Iterator[_Row]:
     segments = head.segments if head else ()
     size = sum(ref.size for ref in segments) if head else None
+    count = len(segments) if head else None
     estimate = None if size is None else size / _RESTORE_BYTES_A_S
-    yield "epoch", "Epoch of this writer.", head and head.epoch
-    yield "committed_revision", "Newest revision in the bucket.", head and head.rev
-    yield "chain_segments", "Segments that HEAD names.", head and len(segments)
+    yield "epoch", "Epoch of this writer.", head.epoch if head else None
+    yield "committed_revision", "Newest revision in the bucket.", head.rev if head else None
+    yield "chain_segments", "Segments that HEAD names.", count
     yield "chain_bytes", "Bytes of the segments that HEAD names.", size
     yield "estimated_restore_seconds", "What a restore would take, by its bytes.", estimate
 
 
 def _tended(tended: Tended) -> Iterator[_Row]:
-    drill, listed, proven = tended.drill, tended.listed, tended.key_proven
-    passed = None if drill is None or drill.problem else drill
     yield "fencing_level", "What the bucket enforces: 2 all, 1 not all of it.", tended.fencing_level
     text = "By how much the bucket's clock is ahead of ours."
     yield "bucket_clock_offset_seconds", text, tended.clock_offset_s
-    text = "When the key file last opened a snapshot."
-    yield "key_proven_timestamp_seconds", text, proven and proven.timestamp()
-    text = "Whether the last listing found something amiss."
-    yield "listing_damaged", text, listed and float(bool(listed.problem))
-    yield "drill_failed", "Whether the last drill failed.", drill and float(bool(drill.problem))
-    yield "drill_seconds", "What the last restore drill took.", drill and drill.seconds
-    yield "verified_revision", "Newest revision a drill has rebuilt.", passed and passed.revision
-    text = "When a drill last rebuilt the state."
-    yield "verified_timestamp_seconds", text, passed and passed.at.timestamp()
+    proven = tended.key_proven.timestamp() if tended.key_proven else None
+    yield "key_proven_timestamp_seconds", "When the key file last opened a snapshot.", proven
+    damaged = float(bool(tended.listed.problem)) if tended.listed else None
+    yield "listing_damaged", "Whether the last listing found something amiss.", damaged
+    drill = tended.drill
+    failed = float(bool(drill.problem)) if drill else None
+    yield "drill_failed", "Whether the last restore drill failed.", failed
+    yield "drill_seconds", "What the last restore drill took.", drill.seconds if drill else None
+    passed = drill if drill and not drill.problem else None
+    revision = passed.revision if passed else None
+    at_s = passed.at.timestamp() if passed else None
+    yield "verified_revision", "Newest revision a drill has rebuilt.", revision
+    yield "verified_timestamp_seconds", "When a drill last rebuilt the state.", at_s
 
 
 def _reason(error: Exception) -> str:
