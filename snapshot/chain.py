@@ -273,6 +273,17 @@ class Chain:
         )
         return self._swap(new, op="move")
 
+    def force_release(self) -> Head:
+        """Let the next hub start here though its last writer did not release. Fences a live one.
+
+        Raises `ChainMoved` when HEAD changes meanwhile.
+        """
+        head = self.head
+        new = msgspec.structs.replace(
+            self._next(head, reserved_rev=0), epoch=head.epoch + 1, released=True
+        )
+        return self._swap(new, op="take over")
+
     def _fork(self, before: Head, base: Base | None) -> Fork:
         return Fork(
             epoch=before.epoch,
@@ -412,6 +423,8 @@ class Chain:
         by = f"{head.writer.describe()}, epoch {head.epoch}"
         if head.moved:
             by = f"whoever moved this hub to {head.moved}"
+        elif self._held is not None and head.writer == self._held.head.writer:
+            by = f"whoever ran hub-restore takeover, epoch {head.epoch}"
         raise Fenced(
             f"{by}, has taken this prefix",
             by=by,

@@ -22,6 +22,7 @@
     +-- ChainMoved                exit 5   an earlier, unanswered write of ours had landed
     +-- ForeignPrefix             exit 8   the prefix belongs to another hub
     +-- StartRefused              exit 8   the arbiter says no
+    +-- Refused                   exit 8   it would hurt a hub that runs, or lose changes
     +-- CatchUpNeeded             exit 8   the store must be built anew from the bucket first
     +-- TargetNotEmpty            exit 9   what is there is not a hub's; restore leaves it alone
     +-- TargetBusy                exit 9   a hub or another restore is at work on the directory
@@ -216,6 +217,12 @@ class ForeignPrefix(SnapshotError):  # noqa: N818  see RemoteUnavailable
 
 class StartRefused(SnapshotError):  # noqa: N818  see RemoteUnavailable
     """The arbiter refuses to start this directory on this prefix."""
+
+    exit_code = 8
+
+
+class Refused(SnapshotError):  # noqa: N818  see RemoteUnavailable
+    """What was asked would hurt a hub that runs, or lose changes that are nowhere else."""
 
     exit_code = 8
 

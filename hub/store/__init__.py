@@ -40,7 +40,13 @@ from hub.store.export import DeltaExport, FullExport
 from hub.store.hubkey import HubKey, create_hub_key, load_hub_key
 from hub.store.index import decode_index, encode_index
 from hub.store.key import decode_key, encode_key, prefix, stored_key
-from hub.store.maintenance import Compaction, Report, compact_store, verify_store
+from hub.store.maintenance import (
+    Compaction,
+    Report,
+    compact_store,
+    read_store,
+    verify_store,
+)
 from hub.store.place import STORE_DIRECTORY, has_old_store, move_in
 from hub.store.state_hash import term
 from hub.store.stats import Stats
@@ -98,6 +104,7 @@ __all__ = [
     "move_in",
     "prefix",
     "prepare",
+    "read_store",
     "revision_of",
     "stored_key",
     "term",

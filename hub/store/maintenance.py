@@ -1,6 +1,6 @@
-"""Looking after a store that no hub runs on: checking the whole file, and making it small again.
+"""Looking after a store that no hub runs on: checking the file, reading it, making it small again.
 
-Owns the two offline operations. Both hold the directory's lock and open the file read-only, so that
+Owns the offline operations. All hold the directory's lock and open the file read-only, so that
 a check changes nothing, and a compaction puts a file in place that has been checked in full.
 """
 
@@ -16,6 +16,7 @@ from hub.store.api import Position, Revision
 from hub.store.dictionary import Dictionaries
 from hub.store.directory import DATA_FILE, DirectoryLock, check_pages, has_store, replacing
 from hub.store.errors import Corrupt, InvariantError, MapFull, WriteFailed
+from hub.store.export import FullExport, export_full
 from hub.store.hubkey import DataKeys, HubKey, unwrap_data_keys
 from hub.store.lmdb_env import (
     NAME_DATA_KEYS,
@@ -90,6 +91,25 @@ def compact_store(path: Path, *, hub_key: HubKey) -> Compaction:
             if after.position != before.position:
                 raise InvariantError(f"the copy is at {after.position}, not {before.position}")
         return Compaction(before.file_bytes, after.file_bytes, after.position)
+
+
+@contextmanager
+def read_store(path: Path, *, hub_key: HubKey) -> Iterator[FullExport]:
+    """Give everything durable in the store of a directory, as it is; changes nothing.
+
+    Raises Corrupt (also while the records are read), KeyMismatch, Locked, FileNotFoundError.
+    """
+    with _locked(path):
+        check_pages(path)
+        env = Environment(path, read_only=True)
+        try:
+            with env.read() as txn:
+                check_format(txn, env)
+                unwrap_data_keys(read_name(txn, env, NAME_DATA_KEYS), hub_key)
+            with export_full(env) as export:
+                yield export
+        finally:
+            env.close()
 
 
 @contextmanager

@@ -2,8 +2,13 @@
 
 import click
 
+from tools.hubrestore.comparing import diff
+from tools.hubrestore.doctoring import doctor
 from tools.hubrestore.group import Commands
+from tools.hubrestore.handing import adopt, release, takeover
+from tools.hubrestore.keeping import copy, pin, prune, unpin
 from tools.hubrestore.looking import list_, plan
+from tools.hubrestore.migrating import migrate
 from tools.hubrestore.proving import drill, keycheck, verify
 from tools.hubrestore.restoring import restore
 
@@ -19,8 +24,14 @@ def cli() -> None:
     """
 
 
-for verb in (list_, plan, restore, verify, drill, keycheck):
-    cli.add_command(verb)
+_VERBS = (
+    *(list_, plan, restore, verify, drill, diff),
+    *(copy, pin, unpin, prune),
+    *(keycheck, doctor),
+    *(adopt, takeover, release, migrate),
+)
+for _verb in _VERBS:
+    cli.add_command(_verb)
 
 
 def main() -> None:

@@ -2,8 +2,9 @@
 
 import click
 
+from hub import store as hub_store
 from hub.store import StoreError
-from snapshot.errors import SnapshotError
+from snapshot.errors import IntegrityError, KeyMismatch, SnapshotError, TargetBusy
 from tools.hubrestore.options import asks_for_json
 from tools.hubrestore.output import EXIT_USAGE, show_error, show_usage_error
 from tools.refusals import explain_os_error
@@ -41,6 +42,12 @@ def _known(error: SnapshotError | StoreError | OSError, ctx: click.Context) -> S
     if isinstance(error, SnapshotError):
         return error
     op = str(ctx.invoked_subcommand)
+    if isinstance(error, hub_store.Locked):
+        return TargetBusy(str(error), op=op)
+    if isinstance(error, hub_store.Corrupt):
+        return IntegrityError(str(error), op=op, hint="go on from the bucket: hub-restore restore")
+    if isinstance(error, hub_store.KeyMismatch):
+        return KeyMismatch(str(error), op=op)
     if isinstance(error, StoreError):
         return SnapshotError(str(error), op=op)
     what, hint = explain_os_error(error, ctx.meta.get("places", {}))
