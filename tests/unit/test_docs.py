@@ -17,6 +17,7 @@ from tools.store import store
 
 ROOT = Path(__file__).resolve().parents[2]
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+RESTORE = (ROOT / "docs" / "hub-restore.md").read_text()
 ERRORS = (ROOT / "docs" / "errors.md").read_text()
 COMMANDS = {f"hublet {name}": command for name, command in hublet.main.commands.items()}
 COMMANDS["hublet get"] = get.commands["token"]
@@ -79,7 +80,7 @@ def test_the_defaults_in_the_tables_are_those_of_the_flags(name: str) -> None:
 
 
 def test_every_flag_of_hub_restore_is_in_its_table_with_its_commands() -> None:
-    text = section(OPERATIONS, "`hub-restore`")
+    text = section(RESTORE, "Options")
     commands = restore.cli.commands
     for row in rows(text, start="--"):
         cells = [cell.strip() for cell in row.strip("|").split(" | ")]
@@ -91,7 +92,8 @@ def test_every_flag_of_hub_restore_is_in_its_table_with_its_commands() -> None:
     known = set().union(*(variables(each) for each in commands.values()))
     assert known <= set(re.findall(r"HUBLET_[A-Z0-9_]+", text))
     for name in commands:
-        assert f"hub-restore {name} " in text
+        assert f"hub-restore {name} " in RESTORE
+        assert re.search(rf"^\| .*`{name}`.* \|", section(RESTORE, "Verbs"), re.MULTILINE), name
 
 
 async def test_every_metric_is_in_the_table_with_its_labels(tmp_path: Path) -> None:
@@ -162,7 +164,7 @@ def test_every_environment_variable_of_the_manual_exists() -> None:
     names = re.search(r"_S3_OPTIONS = \((.*?)\)", source)
     assert names is not None
     known |= {f"HUBLET_S3_{name.upper()}" for name in re.findall(r'"(\w+)"', names[1])}
-    assert set(re.findall(r"HUBLET_[A-Z0-9_]+", OPERATIONS)) == known
+    assert set(re.findall(r"HUBLET_[A-Z0-9_]+", OPERATIONS + RESTORE)) == known
 
 
 def test_commands_in_the_manual_use_flags_that_exist() -> None:
