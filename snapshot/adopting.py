@@ -21,7 +21,7 @@ from snapshot.chain import Chain
 from snapshot.errors import ForeignPrefix, Refused
 from snapshot.head import Head, SegmentRef
 from snapshot.plan import fetch, require_full
-from snapshot.points import Point, points
+from snapshot.points import Point, left_behind, points
 from snapshot.segment import open_segment
 
 
@@ -77,7 +77,7 @@ def examine(chain: Chain, directory: Path, position: Position) -> Found:
         revision=position.revision,
         common=common,
         has_unshipped=not (is_equal or went_on),
-        behind=head.seq - (common.seq if common else 0),
+        behind=left_behind(head, common.seq) if common else head.seq,
         fenced_by=state.fenced_by if state else "",
         in_use_by="" if head.released else head.writer.describe(),
     )

@@ -280,7 +280,7 @@ class Chain:
         """
         head = self.head
         new = msgspec.structs.replace(
-            self._next(head, reserved_rev=0), epoch=head.epoch + 1, released=True
+            self._next(head, reserved_rev=0), epoch=head.epoch + 1, released=True, drained=False
         )
         return self._swap(new, op="take over")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from hub.clock import Clock
 from hub.store import HubKey
 from snapshot.chain import Chain
-from snapshot.plan import Fetched, obtain, require_full
+from snapshot.plan import Fetched, Progress, obtain, require_full
 from snapshot.points import Latest, Point, Target
 from snapshot.remote import Remote
 from snapshot.restore import build
@@ -45,6 +45,7 @@ def verify(
     scratch: Path | None = None,
     deep: bool = False,
     to: Target = Latest(),  # noqa: B008  frozen
+    progress: Progress | None = None,
 ) -> Verified:
     """Verify what a restore of `to` reads; raises `IntegrityError` when it cannot be restored.
 
@@ -56,12 +57,12 @@ def verify(
     began_s = clock.monotonic_s()
     with tempfile.TemporaryDirectory(prefix="hublet-verify-", dir=scratch) as name:
         place = Path(name)
-        obtained = obtain(remote, key, head, place, target=to)
+        obtained = obtain(remote, key, head, place, target=to, progress=progress)
         records = sum(_read_through(each, key) for each in obtained.fetched)
         seconds["read"] = clock.monotonic_s() - began_s
         if deep:
             deep_s = clock.monotonic_s()
-            build(place / "store", obtained, key, dir_id=clock.uid())
+            build(place / "store", obtained, key, dir_id=clock.uid(), progress=progress)
             seconds["build"] = clock.monotonic_s() - deep_s
     seconds["total"] = clock.monotonic_s() - began_s
     base = obtained.base

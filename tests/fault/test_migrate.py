@@ -163,6 +163,24 @@ def test_a_move_that_was_cut_short_is_taken_up(site: Site) -> None:
 
 
 @pytest.mark.timeout(120)
+def test_a_hub_that_was_lost_is_moved_when_it_is_said_to_be_stopped(site: Site) -> None:
+    site.simulate(site.old.kubeconfig, "1s")
+    site.old.kill()
+    refused = site.migrate("b", "-o", "json")
+    assert refused.returncode == 6
+    assert json.loads(refused.stdout)["error"]["hint"].startswith("see that it runs")
+    flags = ("--already-stopped", "--start", site.serve_command("b"), "--clusters-timeout", "2")
+    with site.migrating("b", *flags) as moving:
+        said = read_until(moving, "] start: ")
+        with ended(pid_of(said)):
+            out, err = moving.communicate(timeout=60)
+            assert moving.returncode == 1, said + out + err
+            assert f"0 of {CLUSTERS} clusters are back" in out
+            assert "missing: not Available: " in out
+            assert site.head("a").moved == site.url("b")
+
+
+@pytest.mark.timeout(120)
 def test_release_asks_the_hub_of_a_kubeconfig_and_waits(site: Site) -> None:
     words = [sys.executable, "-m", "tools.restore", "release", "--from", site.url("a")]
     words += ["--kubeconfig", str(site.old.kubeconfig), "-o", "json"]

@@ -17,6 +17,7 @@ from snapshot.points import (
     Point,
     Target,
     find_path,
+    left_behind,
     on_line,
     render_time,
     resolve,
@@ -195,7 +196,7 @@ def make_plan(
         segments=path,
         size=total,
         damaged=tuple(sorted(bad)),
-        left_behind=head.seq - point.seq,
+        left_behind=left_behind(head, point.seq),
         seconds=round(total / RESTORE_BYTES_A_S, 2),
     )
 
@@ -212,14 +213,14 @@ def show_plan(planned: Planned) -> None:
     )
 
 
-def show_point(point: Point, left_behind: int) -> None:
+def show_point(point: Point, left: int) -> None:
     """Print which point it is, where it is not what was asked, and what comes after it."""
     click.echo(f"revision {point.rev} of {point.time}, position @{point.seq}")
     if point.note:
         click.echo(f"note: {point.note}")
-    if left_behind > 0:
+    if left > 0:
         click.echo(
-            f"note: {plural(left_behind, 'position')} after it would be left behind as a branch "
+            f"note: {plural(left, 'position')} after it would be left behind as a branch "
             "(hub-restore list shows it, --to @POSITION restores it)"
         )
 

@@ -35,7 +35,7 @@ class Bar:
             label=f"{name:<6}",
             file=sys.stderr,
             show_eta=True,
-            item_show_func=lambda _: self._rate(),
+            item_show_func=lambda _: self.rate(),
         )
         self._bar.render_progress()
 
@@ -51,7 +51,8 @@ class Bar:
             self._bar.render_finish()
             self._bar = None
 
-    def _rate(self) -> str:
+    def rate(self) -> str:
+        """Return what is done a second, since the phase began."""
         rate = self._done / max(self._now_s() - self._began_s, 1e-3)
         return f"{size(int(rate))}/s" if self._name in _BYTES else f"{rate:,.0f} objects/s"
 

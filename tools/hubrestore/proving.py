@@ -14,6 +14,7 @@ from tools.hubrestore.access import Prefix, opened
 from tools.hubrestore.looking import show_damage, show_point
 from tools.hubrestore.options import Given, keyed, prefixed, timed
 from tools.hubrestore.output import print_json, size, times
+from tools.hubrestore.progress import shown
 
 
 @click.command()
@@ -26,8 +27,15 @@ def verify(ctx: click.Context, /, *, deep: bool, **_flags: object) -> None:
     """Read everything back that a restore would need, and check it."""
     given = Given.of(ctx)
     target = given.target
-    with opened(given) as prefix:
-        done = verify_prefix(prefix.remote, prefix.key, clock=prefix.clock, deep=deep, to=target)
+    with opened(given) as prefix, shown() as progress:
+        done = verify_prefix(
+            prefix.remote,
+            prefix.key,
+            clock=prefix.clock,
+            deep=deep,
+            to=target,
+            progress=progress,
+        )
     if given.is_json:
         print_json(done)
     else:
@@ -49,9 +57,15 @@ def drill(ctx: click.Context, /, *, scratch: Path | None, **_flags: object) -> N
     """Restore into a scratch directory, compare the state, and say how fast that was."""
     given = Given.of(ctx)
     target = given.target
-    with opened(given) as prefix:
+    with opened(given) as prefix, shown() as progress:
         done = verify_prefix(
-            prefix.remote, prefix.key, clock=prefix.clock, deep=True, to=target, scratch=scratch
+            prefix.remote,
+            prefix.key,
+            clock=prefix.clock,
+            deep=True,
+            to=target,
+            scratch=scratch,
+            progress=progress,
         )
     total_s = max(done.seconds["total"], 1e-3)
     if given.is_json:

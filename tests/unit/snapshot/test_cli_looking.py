@@ -130,6 +130,24 @@ def test_restore_goes_back_to_a_point_and_says_so(tmp_path: Path, run: Command) 
 
 
 @pytest.mark.usefixtures("prefix")
+async def test_a_restore_to_the_past_leaves_a_branch_that_the_list_shows(
+    tmp_path: Path, bucket: Remote, run: Command
+) -> None:
+    run("restore", "--into", str(tmp_path / "new"), "--to", "@2")
+    async with serve(tmp_path / "new", bucket, seed="2") as hub:
+        await hub.put("z")
+        hub.ship()
+    said = run("list")
+    assert "branch: epoch 1 was left at @4, revision 5; the hub went on from @2" in said
+    marked = [line.split()[1] for line in said.splitlines() if line.endswith("branch")]
+    assert marked == ["@4", "@3"]
+    found = run.json("list")
+    assert [each["is_on_line"] for each in found["segments"]] == [True, True, False, False, True]
+    back = run("restore", "--into", str(tmp_path / "back"), "--to", "@4")
+    assert "at revision 5 into" in back
+
+
+@pytest.mark.usefixtures("prefix")
 def test_a_time_between_two_points_means_the_one_before_and_that_is_said(
     tmp_path: Path, run: Command
 ) -> None:
