@@ -21,6 +21,8 @@ class Due(enum.StrEnum):
     BYTES = "bytes"
     AGE = "age"
     ASKED = "asked"
+    DAMAGED = "damaged"
+    """What HEAD names cannot be read back whole."""
     MERGE = "merge"
 
 

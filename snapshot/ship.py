@@ -137,7 +137,7 @@ def begin_full(
     """Fix the position of a full; `put_full` and `Chain.commit_full` finish it.
 
     Returns the base that was shipped where no delta could be cut, None when HEAD's full is of this
-    very state. Raises what `Chain.commit_segment` does.
+    very state and not damaged. Raises what `Chain.commit_segment` does.
     """
     began_s = chain.clock.monotonic_s()
     if chain.head.full is None:
@@ -145,7 +145,8 @@ def begin_full(
     export = store.export_full()
     try:
         _check_ahead(export.position, chain)
-        if chain.head.full.to_rev == export.position.revision:
+        is_there = chain.head.full.to_rev == export.position.revision
+        if is_there and because is not Due.DAMAGED:
             export.close()
             return None
         delta = None

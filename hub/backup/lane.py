@@ -25,7 +25,10 @@ class Lane:
 
     def later(self, function: Callable[[], object]) -> None:
         """Have `function` run after what is under way, whether or not anybody still waits."""
-        self._worker.submit(function)
+        try:
+            self._worker.submit(function)
+        except RuntimeError:  # the thread has ended: nothing is under way
+            function()
 
     def close(self) -> None:
         """Let the thread end."""

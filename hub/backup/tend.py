@@ -29,7 +29,13 @@ from hub.store import Store, load_hub_key
 from snapshot.catalog import Catalog, load_catalog
 from snapshot.chain import Chain
 from snapshot.cleanup import Cleaned, look, propose, sweep, write_plan
-from snapshot.errors import ChainMoved, IntegrityError, RemoteError, SnapshotError
+from snapshot.errors import (
+    ChainMoved,
+    IntegrityError,
+    RemoteError,
+    SegmentCorrupt,
+    SnapshotError,
+)
 from snapshot.head import Head, SegmentRef, check_key
 from snapshot.listing import Listing, check_listing
 from snapshot.merging import write_merge
@@ -102,7 +108,7 @@ class Tender:
 
     def ask_full(self) -> None:
         """Look at once and bring a full, whatever failed before."""
-        self._asked = Due.ASKED
+        self._asked = self._asked or Due.ASKED
         self._next_s.pop("full", None)
         self._woken.set()
 
@@ -150,10 +156,11 @@ class Tender:
             ("drill", self._drill),
             ("clean", self._clean),
         ):
-            if self._next_s.get(name, 0.0) <= self._clock.monotonic_s():  # no pause after a failure
-                await self._try(name, what)
+            await self._try(name, what)
 
     async def _try(self, name: str, what: Callable[[], Awaitable[None]]) -> None:
+        if self._next_s.get(name, 0.0) > self._clock.monotonic_s():
+            return  # not due, or in the pause after a failure
         try:
             await what()
         except (*REPEATED, IntegrityError) as error:
@@ -163,7 +170,7 @@ class Tender:
             if name in _SHORTENING:
                 self._found(replace(self.tended, trouble=f"{name}: {error}"))
                 if isinstance(error, IntegrityError):
-                    self._asked = Due.ASKED
+                    self._asked = Due.DAMAGED
         else:
             if name in _SHORTENING and self.tended.trouble.startswith(f"{name}:"):
                 self._found(replace(self.tended, trouble=""))
@@ -202,13 +209,28 @@ class Tender:
             raise
 
     async def _full(self, due: Due) -> None:
-        begun = await self._commit(
-            lambda: begin_full(self._store, self._chain, self._spool, because=due, reserve=RESERVE)
-        )
+        begun = await self._begin_full(due)
         if isinstance(begun, FullBegun):
             await self._finish_full(begun)
         elif begun is not None:
             self._done(begun)
+
+    async def _begin_full(self, due: Due) -> FullBegun | Shipped | None:
+        """Fix the position of a full; one that nobody waits for any more is closed."""
+        chain, store = self._chain, self._store
+        begin = asyncio.ensure_future(
+            self._commit(
+                lambda: begin_full(store, chain, self._spool, because=due, reserve=RESERVE)
+            )
+        )
+        try:
+            return await asyncio.shield(begin)
+        except asyncio.CancelledError:
+            await asyncio.wait([begin])
+            is_begun = not begin.cancelled() and begin.exception() is None
+            if is_begun and isinstance(begun := begin.result(), FullBegun):
+                begun.close()
+            raise
 
     async def _finish_full(self, begun: FullBegun) -> None:
         """Read and put the full, name it in HEAD, and read it back."""
@@ -221,9 +243,10 @@ class Tender:
             self._lane.later(begun.close)
         await self._commit(lambda: chain.commit_full(put.ref))
         self._done(put.shipped)
-        if await self._lane.run(read_back, chain, put.ref, self._spool):
-            await self._commit(lambda: chain.commit_verified(put.ref.name))
-            self._follow_head()
+        if not await self._lane.run(read_back, chain, put.ref, self._spool):
+            raise SegmentCorrupt("not read back as it was put", op="full", object=put.ref.name)
+        await self._commit(lambda: chain.commit_verified(put.ref.name))
+        self._follow_head()
 
     def _done(self, shipped: Shipped) -> None:
         self.on_shipped(shipped)
@@ -256,7 +279,7 @@ class Tender:
         if found.problem:
             _log.error("chain_damaged", problem=found.problem)
             if found.is_head_hurt:
-                self._asked = Due.ASKED
+                self._asked = Due.DAMAGED
 
     def _list_now(self, head: Head) -> tuple[Listing, Holdings]:
         remote = self._chain.remote
@@ -287,7 +310,7 @@ class Tender:
         if drilled.problem:
             self._found(replace(self.tended, drill=drilled))
             _log.error("drill_failed", problem=drilled.problem)
-            self._asked = Due.ASKED
+            self._asked = Due.DAMAGED
             return
         self._found(replace(self.tended, drill=drilled, key_proven=drilled.at))
         _log.info("drill_passed", rev=drilled.revision, seconds=round(drilled.seconds, 2))
