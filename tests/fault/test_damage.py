@@ -23,7 +23,7 @@ from snapshot.errors import (
     Unreachable,
     UnsupportedFormat,
 )
-from snapshot.head import SegmentRef
+from snapshot.head import Level, SegmentRef
 from snapshot.layout import FORMAT, HEAD, is_manifest_name, is_segment_name
 from snapshot.pins import put_pin
 from snapshot.points import AtPosition, Latest, Target, resolve
@@ -49,9 +49,9 @@ class Rig:
     history: History
     judge: Judge
     remote: MemoryRemote
-    segments: dict[tuple[str, int, int], SegmentRef]
+    segments: dict[tuple[Level, int, int], SegmentRef]
 
-    def name(self, level: str, from_seq: int, seq: int) -> str:
+    def name(self, level: Level, from_seq: int, seq: int) -> str:
         return self.segments[level, from_seq, seq].name
 
     def names(self) -> list[str]:
@@ -69,9 +69,9 @@ async def make_chain(tmp_path: Path, remote: MemoryRemote) -> History:
         await history.put(*names, text=text)
         history.ship()
 
-    def merge(level: str) -> None:
+    def merge(level: Level) -> None:
         parts = tuple(ref for ref in history.head.tail if ref.level == level)
-        target = "d1" if level == "d0" else "d2"
+        target: Level = "d1" if level == "d0" else "d2"
         history.merge(Merge(target, parts), tmp_path / "merges" / history.head.nonce)
 
     await step("first", "secret", *(f"pod-{number}" for number in range(9)))  # 1, a base
@@ -257,7 +257,7 @@ def test_a_restore_around_damage_is_the_recorded_state_on_disk(rig: Rig, tmp_pat
     ],
 )
 def test_the_fallback_is_the_documented_one(
-    rig: Rig, lost: tuple[str, int, int], target: int, path: list[str]
+    rig: Rig, lost: tuple[Level, int, int], target: int, path: list[str]
 ) -> None:
     rig.remote.delete(rig.name(*lost))
     got = rig.judge.obtain(AtPosition(target))
