@@ -1,9 +1,10 @@
 """``hublet demo``: the main job, end to end, in under a minute.
 
 A hub starts, simulated clusters join it, everything is shipped to an object store; then the hub is
-killed, its directory deleted, the hub restored elsewhere and started again. The clusters must go on
-with the certificates they had. Every statement at the end is compared by the demo itself, with what
-it saw before the kill. `run_demo` is the whole; tests call it too.
+killed, its directory deleted, the hub restored elsewhere and started again under the same URL; and
+then it is moved, planned, to another directory and another prefix (`tools.demo_move`). The clusters
+must go on with the certificates they had. Every statement at the end is compared by the demo
+itself, with what it saw before. `run_demo` is the whole; tests call it too.
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from snapshot.errors import SnapshotError
 from snapshot.remote import open_remote
 from tools.asking import run as ask
 from tools.clusters import lines, read
+from tools.demo_move import MovePlan, compare_move, end, move, moved_url
 from tools.demo_result import (
     Before,
     DemoPlan,
@@ -44,6 +46,8 @@ SIMULATE_TIMEOUT_S = 60.0
 _LEFT_OUT = ("join ", "latency ", "lease ", "deliver ", "rate ", "refused ")
 """How the lines of the simulator's summary begin that measure, for which a demo is too short."""
 _ROWS_AFTER = 3
+_SPEED = "12"
+"""Leases of five seconds instead of a minute: a demo waits for every cluster to renew its own."""
 
 Echo = Callable[[str], None]
 T = TypeVar("T")
@@ -59,13 +63,15 @@ class DemoError(Exception):
 
 def run_demo(plan: DemoPlan, echo: Echo) -> DemoResult:
     """Run every step. Raises `DemoError` when one cannot be done."""
-    _refuse_used(plan.object_store)
+    for url in (plan.object_store, moved_url(plan.object_store)):
+        _refuse_used(url)
     result, address = DemoResult(), f"127.0.0.1:{_free_port()}"
     first = _hub(plan, plan.directory / "data", address)
     second = _hub(plan, plan.directory / "restored", address)
     try:
         before, killed_s = _live_and_die(plan, first, result, echo=echo)
         _come_back(plan, second, before, result, killed_s=killed_s, echo=echo)
+        _move(plan, second, result, echo=echo)
     finally:
         first.kill()
         second.kill()
@@ -118,7 +124,21 @@ def _come_back(
     echo("hublet clusters, after all that:")
     for line in _changed(before.rows, rows):
         echo(f"  | {line}")
-    _timed(result, "stop", hub.stop)
+
+
+def _move(plan: DemoPlan, hub: HubProcess, result: DemoResult, *, echo: Echo) -> None:
+    """Move the hub beneath its clusters, then stop it."""
+    simulate = [sys.executable, "-m", "tools.hublet", "simulate", *_fleet_flags(plan, hub)]
+    moving = MovePlan(plan, hub.kubeconfig, hub.address, simulate)
+    try:
+        found = _timed(result, "move", lambda: move(moving))
+        echo(f"moved to {moving.data_dir} and {moving.object_store}:")
+        for step, told in found.steps.items():
+            if isinstance(told, dict) and "says" in told:
+                echo(f"  | {told['at_seconds']:5.1f} s  {step}: {told['says']}")
+        result.checks += compare_move(moving, found)
+    finally:
+        _timed(result, "stop", lambda: end(moving))
 
 
 # -- steps
@@ -160,18 +180,7 @@ def _start(hub: HubProcess, echo: Echo) -> None:
 def _simulate(plan: DemoPlan, hub: HubProcess, name: str, *, echo: Echo) -> Obj:
     """Run the simulator until all are available, and return its report."""
     report = plan.directory / f"{name}.json"
-    options = {
-        "--kubeconfig": str(hub.kubeconfig),
-        "--clusters": str(plan.clusters),
-        "--works": str(plan.works),
-        "--addons": str(plan.addons),
-        "--probes": "0",
-        "--state-dir": str(plan.state_dir),
-        "--duration": plan.steady,
-        "--join-timeout": f"{SIMULATE_TIMEOUT_S:.0f}s",
-        "--report": str(report),
-    }
-    words = [word for pair in options.items() for word in pair]
+    words = [*_fleet_flags(plan, hub), "--duration", plan.steady, "--report", str(report)]
     command = [sys.executable, "-m", "tools.hublet", "simulate", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     for line in done.stdout.splitlines():
@@ -183,6 +192,21 @@ def _simulate(plan: DemoPlan, hub: HubProcess, name: str, *, echo: Echo) -> Obj:
     if done.returncode and result["passed"]:
         raise DemoError(f"the simulator failed: {done.stderr.strip()}", hub.log_tail())
     return result
+
+
+def _fleet_flags(plan: DemoPlan, hub: HubProcess) -> list[str]:
+    """Return what every run of the simulator is told."""
+    options = {
+        "--kubeconfig": str(hub.kubeconfig),
+        "--clusters": str(plan.clusters),
+        "--works": str(plan.works),
+        "--addons": str(plan.addons),
+        "--probes": "0",
+        "--speed": _SPEED,
+        "--state-dir": str(plan.state_dir),
+        "--join-timeout": f"{SIMULATE_TIMEOUT_S:.0f}s",
+    }
+    return [word for pair in options.items() for word in pair]
 
 
 def _restore(plan: DemoPlan, data_dir: Path) -> Obj:
@@ -247,7 +271,7 @@ def _free_port() -> int:
 )
 @click.option("--keep", is_flag=True, help="Keep the directory at the end.")
 def demo(*, clusters: int, works: int, addons: int, object_store: str, keep: bool) -> None:
-    """Show the main job: join, ship, kill, delete, restore, go on."""
+    """Show the main job: join, ship, kill, delete, restore, go on, and move."""
     directory = Path(tempfile.mkdtemp(prefix="hublet-demo-"))
     plan = DemoPlan(
         directory=directory,

@@ -94,8 +94,9 @@ def compare(
         Check(
             f"{second['clusters_available']}/{total} clusters back and available,"
             f" {second['works_done']}/{total * plan.works} works applied,"
-            f" {second['addons_done']}/{total * plan.addons} add-ons available",
-            second["passed"] and _is_whole(second, plan),
+            f" {second['addons_done']}/{total * plan.addons} add-ons available,"
+            f" {second['evictions']['begun']} works evicted",
+            second["passed"] and _is_whole(second, plan) and not second["evictions"]["begun"],
         ),
         Check(
             f"{new_csrs} new CSRs ({len(before.sight.csr_uids)} before, {len(after.csr_uids)}"
