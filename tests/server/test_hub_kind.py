@@ -24,6 +24,7 @@ from snapshot.local import claim_on, save_claim
 from snapshot.pins import put_pin
 from snapshot.points import Point
 from snapshot.remote import open_remote
+from snapshot.ship import ship
 from tests.hubs import MERGE, Answer, InProcess, running_hub
 from tests.server.support import PARTIAL, PARTIAL_LIST, RBAC, TABLE, config_maps, named
 from tools.restore import cli
@@ -429,7 +430,7 @@ async def test_a_bucket_that_swallows_segments_is_told_and_never_stops_serving(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No error is raised anywhere: that there is none must not look like health."""
-    ship, goes_on = runner.ship, threading.Event()
+    goes_on = threading.Event()
     goes_on.set()
 
     def slow(*args: object, **rest: object) -> object:
