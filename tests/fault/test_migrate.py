@@ -98,6 +98,10 @@ def pid_of(said: str) -> int:
     return int(found[1])
 
 
+def missing_of(said: str) -> list[str]:
+    return said.partition("not heard since: ")[2].splitlines()[0].split(", ")
+
+
 def read_until(process: "subprocess.Popen[str]", mark: str) -> str:
     assert process.stdout is not None
     said = ""
@@ -176,7 +180,8 @@ def test_a_hub_that_was_lost_is_moved_when_it_is_said_to_be_stopped(site: Site) 
             out, err = moving.communicate(timeout=60)
             assert moving.returncode == 1, said + out + err
             assert f"0 of {CLUSTERS} clusters are back" in out
-            assert "missing: not Available: " in out
+            assert "missing: not heard since: " in out
+            assert len(missing_of(out)) == CLUSTERS
             assert site.head("a").moved == site.url("b")
 
 

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 import click
 
+from hub.fleet.conditions import ACCEPTED, condition_status
+from hub.fleet.registration import LEASE_NAME
 from hub.http.client import ConnectionLost
 from hub.meta import Obj
 from snapshot.errors import ForeignPrefix, Refused, RemoteUnavailable
@@ -19,11 +21,12 @@ from snapshot.head import Head
 from snapshot.remote import Remote
 from tools.caller import Caller, RefusedError, calling
 from tools.hubrestore.access import read_head
+from tools.joining import CLUSTERS
 from tools.kubeconfig import Kubeconfig, read_kubeconfig
 
 T = TypeVar("T")
 HUB_PATH = "/apis/hublet.io/v1alpha1/hubs/hub"
-_CLUSTERS_PATH = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
+LEASES = "/apis/coordination.k8s.io/v1/leases"
 _LOOK_EVERY_S = 0.5
 
 
@@ -52,10 +55,19 @@ class HubApi:
         """Return the Hub object. Raises `Refused`, `RemoteUnavailable`."""
         return self._ask(lambda caller: caller.call("GET", HUB_PATH))
 
-    def clusters_missing(self) -> list[str]:
-        """Return the names of the clusters that are not Available."""
-        items = self._ask(lambda caller: caller.items(_CLUSTERS_PATH))
-        return sorted(each["metadata"]["name"] for each in items if not _is_available(each))
+    def clusters_missing(self, count: int) -> list[str]:
+        """Return the names of the `count` clusters that have not been heard since the start.
+
+        They are the accepted ones whose Leases were written longest ago: a hub that starts after a
+        restore writes every Lease before it serves anyone.
+        """
+        clusters, leases = self._ask(_clusters_and_leases)
+        written = {
+            lease["metadata"]["namespace"]: int(lease["metadata"]["resourceVersion"])
+            for lease in leases
+        }
+        names = [str(each["metadata"]["name"]) for each in clusters if _is_expected(each)]
+        return sorted(sorted(names, key=lambda name: written.get(name, 0))[:count])
 
     def release(self, *, hub_id: str) -> None:
         """Have the hub ship the rest, release its prefix and stop; it must be the one meant."""
@@ -122,9 +134,12 @@ def wait_released(remote: Remote, *, timeout_s: float) -> Head:
         time.sleep(_LOOK_EVERY_S)
 
 
-def _is_available(cluster: Obj) -> bool:
-    conditions = cluster.get("status", {}).get("conditions", [])
-    return any(
-        each["type"] == "ManagedClusterConditionAvailable" and each["status"] == "True"
-        for each in conditions
-    )
+async def _clusters_and_leases(caller: Caller) -> tuple[list[Obj], list[Obj]]:
+    clusters = await caller.items(CLUSTERS)
+    leases = await caller.items(LEASES, fieldSelector=f"metadata.name={LEASE_NAME}")
+    return clusters, leases
+
+
+def _is_expected(cluster: Obj) -> bool:
+    is_deleting = "deletionTimestamp" in cluster["metadata"]
+    return condition_status(cluster, ACCEPTED) == "True" and not is_deleting
