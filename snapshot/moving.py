@@ -7,6 +7,7 @@ there says `moved`, under a higher epoch, so whatever still writes there is fenc
 
 import json
 import tempfile
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,14 @@ import msgspec
 from hub.clock import Clock
 from snapshot.arbiter import Allowed
 from snapshot.chain import Base, Chain
-from snapshot.errors import ForeignPrefix, ObjectExists, ObjectMissing, SegmentCorrupt, StartRefused
+from snapshot.errors import (
+    ChainBroken,
+    ForeignPrefix,
+    ObjectExists,
+    ObjectMissing,
+    SegmentCorrupt,
+    StartRefused,
+)
 from snapshot.head import FORMAT, Head, SegmentRef, encode_head, open_head
 from snapshot.layout import FORMAT as FORMAT_NOTE
 from snapshot.layout import HEAD
@@ -105,7 +113,8 @@ def move_in_from(
             "for good",
         )
     if not head.moved:
-        find_point(source, key, head, to)  # what cannot end well must not end the source
+        _, _, path = find_point(source, key, head, to)
+        _check_there(source, path)  # what cannot end well must not end the source
         _check_free(target, head)
         chain.mark_moved(target.url)
     return copy_chain(source, target, key, clock=clock, to=to, progress=progress)
@@ -121,6 +130,19 @@ def _check_free(target: Remote, head: Head) -> None:
         raise ForeignPrefix(
             f"{target.url} was written by hub {note.get('hub_id')}", op="move", object=FORMAT_NOTE
         )
+
+
+def _check_there(source: Remote, path: Iterable[SegmentRef]) -> None:
+    """Raise `ChainBroken` for a segment that is missing or of another size."""
+    for ref in path:
+        try:
+            size = source.head(ref.name).size
+        except ObjectMissing as error:
+            raise ChainBroken("a segment is missing", op="move", object=ref.name) from error
+        if size != ref.size:
+            raise ChainBroken(
+                f"{size} bytes long, it was put with {ref.size}", op="move", object=ref.name
+            )
 
 
 def _as_copy(head: Head, base: Base, clock: Clock) -> Head:
