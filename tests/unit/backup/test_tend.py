@@ -37,8 +37,13 @@ async def test_a_stop_lets_a_full_be_read_to_its_end_before_its_transaction_ends
         raise OSError(28, "No space left on device")
 
     close = FullBegun.close
+
+    def ended(begun: FullBegun) -> None:
+        order.append("ended")
+        close(begun)
+
     monkeypatch.setattr(tend, "put_full", put_full)
-    monkeypatch.setattr(FullBegun, "close", lambda self: (order.append("ended"), close(self)))
+    monkeypatch.setattr(FullBegun, "close", ended)
     async with serve(tmp_path / "d", remote) as hub:
         await hub.put("a")
         hub.ship()

@@ -491,14 +491,15 @@ def test_what_reads_only_may_not_commit(hand: Hand, bucket: Remote) -> None:
     reader.read_head()
     full = reader.head.full
     assert full is not None
-    for commit in (
+    commits: list[Callable[[], Head]] = [
         lambda: reader.commit_full(full),
         lambda: reader.commit_merge(full),
         lambda: reader.commit_verified(full.name),
         lambda: reader.commit_segment(hand.full(), reserved_rev=0),
         reader.confirm,
         reader.release,
-    ):
+    ]
+    for commit in commits:
         with pytest.raises(ValueError, match="has not taken an epoch"):
             commit()
 

@@ -1,11 +1,13 @@
 """Pins: a name is given once, and what does not parse is told."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from snapshot.errors import IntegrityError, ObjectMissing, PinInvalid
 from snapshot.pins import Pin, list_pins, put_pin, remove_pin
 from snapshot.points import Point
-from snapshot.remote import Entry, Remote
+from snapshot.remote import Blob, Entry, Remote
 from tests.unit.snapshot.support import FlakyRemote, StillClock
 
 POINT = Point(7, 120, 1_777_863_721_000)
@@ -66,10 +68,10 @@ def test_a_pin_that_does_not_parse_is_named(bucket: Remote, data: bytes) -> None
 
 def test_a_pin_removed_while_they_are_listed_is_left_out(bucket: Remote, clock: StillClock) -> None:
     class Vanishing(FlakyRemote):
-        def get(self, name: str) -> "object":  # type: ignore[override]  # it never returns
+        def get(self, name: str) -> Blob:
             raise ObjectMissing("gone", op="get", object=name)
 
-        def list(self, under: str = "") -> "object":  # type: ignore[override]  # as Remote's
+        def list(self, under: str = "") -> Iterator[Entry]:
             return iter([Entry("pins/x.json", 1, clock.now())])
 
     assert list_pins(Vanishing(bucket)) == []
