@@ -7,7 +7,6 @@ and the count are computed again from the records and must be those of the posit
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 
 import lmdb
@@ -36,8 +35,8 @@ from hub.store.lmdb_env import (
 )
 from hub.store.value import header_of
 
-_CHUNK = 5000
-"""Records in one transaction while loading: bounds the memory of dirty pages."""
+_CHUNK, _CHUNK_BYTES = 5000, 8 << 20
+"""Records in one transaction while loading, and their bytes: bound the memory of dirty pages."""
 
 
 def build_store(
@@ -140,8 +139,7 @@ def _write_meta(
 
 def _load(env: Environment, records: Iterable[Record], revision: Revision) -> Position:
     total, count, last = state_hash.EMPTY, 0, b""
-    remaining = iter(records)
-    while chunk := list(islice(remaining, _CHUNK)):
+    for chunk in _chunks(records):
         with env.write() as txn:
             for record in chunk:
                 last = max(last, _put(txn, env, record, last=last, revision=revision))
@@ -149,6 +147,20 @@ def _load(env: Environment, records: Iterable[Record], revision: Revision) -> Po
                 total = state_hash.add(total, state_hash.term(record.key, record.revision, raw))
         count += len(chunk)
     return Position(revision, state_hash.to_bytes(total), count)
+
+
+def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
+    """Yield records in bunches that are small in number and in bytes."""
+    chunk: list[Record] = []
+    size = 0
+    for record in records:
+        chunk.append(record)
+        size += len(record.raw or b"")
+        if len(chunk) >= _CHUNK or size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
 
 
 def _put(
