@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from snapshot.errors import ChainBroken, ObjectMissing
+from snapshot.errors import ChainBroken, IntegrityError, ObjectMissing, UnsupportedFormat
 from snapshot.head import Fork, Head, ObjectRef, SegmentRef
 from snapshot.layout import MANIFESTS, is_manifest_name
-from snapshot.manifest import Manifest, decode_manifest
+from snapshot.manifest import Manifest, decode_manifest, manifest_hash
 from snapshot.remote import Remote
 from snapshot.seal import HubKey
 
@@ -24,13 +24,15 @@ class Catalog:
     """What HEAD and its manifests name.
 
     `segments` by position reached, fulls before what leads there; `manifests` newest first, `kept`
-    (a part of `segments`) is what retention carried over the horizon.
+    (a part of `segments`) is what retention carried over the horizon. `damaged`: manifests that
+    are lost or altered, in a catalog that goes on without them.
     """
 
     head: Head
     segments: tuple[SegmentRef, ...]
     manifests: tuple[tuple[ObjectRef, Manifest], ...]
     kept: tuple[SegmentRef, ...] = ()
+    damaged: tuple[str, ...] = ()
 
     @property
     def branches(self) -> tuple[Fork, ...]:
@@ -52,11 +54,46 @@ def load_catalog(remote: Remote, head: Head, key: HubKey) -> Catalog:
     read = _Reader(remote, key)
     manifests = tuple(_walk(head, read)) if head.manifest else ()
     kept = read(head.kept).segments if head.kept else ()
+    return _catalog(head, manifests, kept)
+
+
+def salvage_catalog(remote: Remote, head: Head, key: HubKey) -> Catalog:
+    """Read what manifests there are, though some are lost or altered: `Catalog.damaged`.
+
+    Those that nothing whole leads to are believed by their seal. Whatever they name was committed
+    once, and is checked as every segment is.
+    """
+    read = _Reader(remote, key)
+    read.fetch_ahead()
+    found: dict[ObjectRef, Manifest] = {}
+    damaged: set[str] = set()
+    for ref in read.listed():
+        is_wanted = ref == head.kept or _seq_of(ref) > head.horizon
+        try:
+            if is_wanted and (manifest := read(ref)).hub_id == head.hub_id:
+                found[ref] = manifest
+        except (IntegrityError, UnsupportedFormat):
+            damaged.add(ref.name)
+    named = {head.manifest, *(manifest.prev for manifest in found.values())}
+    named = {ref for ref in named if ref and _seq_of(ref) > head.horizon} | {head.kept}
+    damaged |= {ref.name for ref in named if ref and ref not in found}
+    kept = found.pop(head.kept).segments if head.kept in found else ()
+    newest_first = sorted(found.items(), key=lambda item: item[1].seq, reverse=True)
+    return _catalog(head, tuple(newest_first), kept, damaged=tuple(sorted(damaged)))
+
+
+def _catalog(
+    head: Head,
+    manifests: tuple[tuple[ObjectRef, Manifest], ...],
+    kept: tuple[SegmentRef, ...],
+    *,
+    damaged: tuple[str, ...] = (),
+) -> Catalog:
     found = {ref.name: ref for _, manifest in manifests for ref in manifest.segments}
     found = {ref.name: ref for ref in kept} | found
     found |= {ref.name: ref for ref in head.segments}
     ordered = sorted(found.values(), key=lambda ref: (ref.seq, ref.is_delta, -ref.from_seq))
-    return Catalog(head, tuple(ordered), manifests, kept)
+    return Catalog(head, tuple(ordered), manifests, kept, damaged)
 
 
 def head_only(head: Head) -> Catalog:
@@ -84,6 +121,10 @@ class _Reader:
             self._ahead = {
                 name: data for name, data in zip(names, bodies, strict=True) if data is not None
             }
+
+    def listed(self) -> list[ObjectRef]:
+        """Return what was fetched ahead, each by the hash of its bytes."""
+        return [ObjectRef(name, manifest_hash(data)) for name, data in (self._ahead or {}).items()]
 
     def _get_if_there(self, name: str) -> bytes | None:
         try:

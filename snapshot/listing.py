@@ -6,8 +6,11 @@ else deleted (a lifecycle rule, a hand) long before a restore would.
 
 from dataclasses import dataclass
 
-from snapshot.catalog import Catalog
+from snapshot.catalog import Catalog, load_catalog, salvage_catalog
+from snapshot.errors import IntegrityError
+from snapshot.head import Head
 from snapshot.remote import Remote
+from snapshot.seal import HubKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +26,35 @@ class Listing:
     is_head_hurt: bool = False
 
 
-def check_listing(remote: Remote, catalog: Catalog) -> Listing:
-    """Compare names and sizes. Raises `RemoteError`."""
+def check_listing(remote: Remote, head: Head, key: HubKey) -> Listing:
+    """Compare names and sizes; a manifest that is lost or altered is a problem as well.
+
+    Raises `RemoteError`.
+    """
+    found, _ = examine(remote, head, key)
+    return found
+
+
+def examine(remote: Remote, head: Head, key: HubKey) -> tuple[Listing, Catalog]:
+    """Compare as `check_listing` does; return the catalog compared with, too."""
+    problems = []
+    try:
+        catalog = load_catalog(remote, head, key)
+    except IntegrityError as error:
+        catalog = salvage_catalog(remote, head, key)
+        problems.append(str(error))
     sizes = {entry.name: entry.size for entry in remote.list()}
     wrong = [ref for ref in catalog.segments if sizes.get(ref.name) != ref.size]
-    total = sum(ref.size for ref in catalog.segments)
-    if not wrong:
-        return Listing(len(catalog.segments), total)
-    first = wrong[0]
-    found = sizes.get(first.name)
-    what = "missing" if found is None else f"{found} bytes long, not {first.size}"
-    return Listing(
+    if wrong:
+        first, found = wrong[0], sizes.get(wrong[0].name)
+        what = "missing" if found is None else f"{found} bytes long, not {first.size}"
+        problems.append(
+            f"{len(wrong)} segments are not as they were put, first {first.name}: {what}"
+        )
+    listing = Listing(
         len(catalog.segments),
-        total,
-        f"{len(wrong)} segments are not as they were put, first {first.name}: {what}",
-        is_head_hurt=any(ref in catalog.head.segments for ref in wrong),
+        sum(ref.size for ref in catalog.segments),
+        "; ".join(problems),
+        is_head_hurt=any(ref in head.segments for ref in wrong),
     )
+    return listing, catalog

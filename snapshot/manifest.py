@@ -41,12 +41,17 @@ def encode_manifest(manifest: Manifest, key: HubKey) -> tuple[ObjectRef, bytes]:
     return ObjectRef(manifest_name(seq=manifest.seq, digest=digest), digest.hex()), data
 
 
+def manifest_hash(data: bytes) -> str:
+    """Return the hash by which a manifest of these bytes is named."""
+    return hashlib.blake2b(data, digest_size=32).hexdigest()
+
+
 def decode_manifest(data: bytes, ref: ObjectRef, key: HubKey) -> Manifest:
     """Parse a manifest that must be the one `ref` names, sealed by `key`.
 
     Raises `SegmentCorrupt`, `UnsupportedFormat`.
     """
-    if hashlib.blake2b(data, digest_size=32).hexdigest() != ref.hash:
+    if manifest_hash(data) != ref.hash:
         raise SegmentCorrupt("this is not the manifest that is named", op="read", object=ref.name)
     if not is_sealed_by(data, key):
         raise SegmentCorrupt("its seal is broken", op="read", object=ref.name)

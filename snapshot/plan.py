@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from snapshot.catalog import Catalog, head_only, load_catalog
+from snapshot.catalog import Catalog, head_only, load_catalog, salvage_catalog
 from snapshot.chain import Base
 from snapshot.errors import (
     ChainBroken,
@@ -92,14 +92,33 @@ def require_full(head: Head | None, remote: Remote) -> Head:
 
 
 def find_point(
-    remote: Remote, key: HubKey, head: Head, target: Target
+    remote: Remote, key: HubKey, head: Head, target: Target, *, is_last_consistent: bool = False
 ) -> tuple[Catalog, Point, tuple[SegmentRef, ...]]:
-    """Return what a target means and the segments that a restore of it reads, without damage."""
+    """Return what a target means and the segments that a restore of it reads, without damage.
+
+    `is_last_consistent`: go on without manifests that are damaged, though the newest point before
+    the target may be in one.
+    """
     if isinstance(target, Latest):
         return head_only(head), newest_point(head), head.segments
-    catalog = load_catalog(remote, head, key)
+    catalog = _load(remote, key, head, is_last_consistent=is_last_consistent)
     point = resolve(catalog, target)
-    return catalog, point, find_path(catalog, point.seq)
+    try:
+        return catalog, point, find_path(catalog, point.seq)
+    except Unreachable as error:
+        if not catalog.damaged or error.newest is None:
+            raise
+        point = resolve(catalog, AtPosition(error.newest))
+        return catalog, point, find_path(catalog, point.seq)
+
+
+def _load(remote: Remote, key: HubKey, head: Head, *, is_last_consistent: bool) -> Catalog:
+    try:
+        return load_catalog(remote, head, key)
+    except IntegrityError:
+        if not is_last_consistent:
+            raise
+        return salvage_catalog(remote, head, key)
 
 
 def obtain(
@@ -117,7 +136,9 @@ def obtain(
     `is_last_consistent`: when the point cannot be reached, take the newest before it that can.
     Raises `Unreachable`, `NothingToRestore`, `KeyMismatch`, `RemoteError`.
     """
-    catalog, point, path = find_point(remote, key, head, target)
+    catalog, point, path = find_point(
+        remote, key, head, target, is_last_consistent=is_last_consistent
+    )
     bad: dict[str, IntegrityError] = {}
     have: dict[str, Fetched] = {}
     while True:
@@ -129,8 +150,10 @@ def obtain(
             bad[error.object] = error
         else:
             fetched = [have[ref.name] for ref in path]
-            return Obtained(head, point, fetched, base, tuple(sorted(bad)))
-        catalog = load_catalog(remote, head, key) if catalog.manifests == () else catalog
+            damaged = tuple(sorted({*bad, *catalog.damaged}))
+            return Obtained(head, point, fetched, base, damaged)
+        if catalog.manifests == ():
+            catalog = _load(remote, key, head, is_last_consistent=is_last_consistent)
         try:
             path = find_path(catalog, point.seq, bad=frozenset(bad))
         except Unreachable as error:

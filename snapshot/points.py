@@ -274,6 +274,11 @@ def _at_position(catalog: Catalog, seq: int) -> Point:
     for ref in catalog.segments:
         if ref.seq == seq:
             return Point(seq, ref.to_rev, ref.time_ms)
+    before = points(catalog, end=seq) if catalog.damaged else []
+    if before:
+        last = before[-1]
+        note = f"a manifest of position {seq} is lost: {last.seq} is the newest known before it"
+        return Point(last.seq, last.rev, last.time_ms, note)
     raise NothingToRestore(
         f"no segment ends at position {seq}", op="plan", object=catalog.head.hub_id
     )

@@ -26,7 +26,7 @@ from hub.backup.parts import Drilled, Listed, Tended
 from hub.clock import Clock
 from hub.config import Config
 from hub.store import Store, load_hub_key
-from snapshot.catalog import Catalog, load_catalog
+from snapshot.catalog import Catalog
 from snapshot.chain import Chain
 from snapshot.cleanup import Cleaned, look, propose, sweep, write_plan
 from snapshot.errors import (
@@ -37,7 +37,7 @@ from snapshot.errors import (
     SnapshotError,
 )
 from snapshot.head import Head, SegmentRef, check_key
-from snapshot.listing import Listing, check_listing
+from snapshot.listing import Listing, examine
 from snapshot.merging import write_merge
 from snapshot.pins import list_pins
 from snapshot.policy import Due, Merge, Policy, full_due, merge_due
@@ -282,12 +282,8 @@ class Tender:
                 self._asked = Due.DAMAGED
 
     def _list_now(self, head: Head) -> tuple[Listing, Holdings]:
-        remote = self._chain.remote
-        try:
-            catalog = load_catalog(remote, head, self._chain.key)
-        except IntegrityError as error:  # without a manifest nobody knows what it named
-            return Listing(0, 0, str(error)), self.holdings
-        return check_listing(remote, catalog), self._holdings_of(catalog)
+        listing, catalog = examine(self._chain.remote, head, self._chain.key)
+        return listing, self._holdings_of(catalog)
 
     def _holdings_of(self, catalog: Catalog) -> Holdings:
         try:

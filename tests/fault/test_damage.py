@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from snapshot.catalog import load_catalog
+from snapshot.catalog import load_catalog, salvage_catalog
 from snapshot.cleanup import look, propose
 from snapshot.errors import (
     ChainBroken,
@@ -25,6 +25,7 @@ from snapshot.errors import (
 )
 from snapshot.head import Level, SegmentRef
 from snapshot.layout import FORMAT, HEAD, is_manifest_name, is_segment_name
+from snapshot.listing import check_listing
 from snapshot.pins import put_pin
 from snapshot.points import AtPosition, Latest, Target, resolve
 from snapshot.policy import Merge
@@ -50,6 +51,8 @@ class Rig:
     judge: Judge
     remote: MemoryRemote
     segments: dict[tuple[Level, int, int], SegmentRef]
+    manifests: dict[str, set[str]]
+    """The segments that each names."""
 
     def name(self, level: Level, from_seq: int, seq: int) -> str:
         return self.segments[level, from_seq, seq].name
@@ -108,7 +111,10 @@ def rig(tmp_path: Path) -> Rig:
     history = asyncio.run(make_chain(tmp_path, remote))
     catalog = load_catalog(remote, history.head, KEY)
     segments = {(ref.level, ref.from_seq, ref.seq): ref for ref in catalog.segments}
-    return Rig(history, Judge(history, tmp_path), remote, segments)
+    manifests = {
+        ref.name: {each.name for each in manifest.segments} for ref, manifest in catalog.manifests
+    }
+    return Rig(history, Judge(history, tmp_path), remote, segments, manifests)
 
 
 def reachable(rig: Rig, lost: set[str]) -> set[int]:
@@ -175,11 +181,23 @@ def check_damaged(rig: Rig, name: str, *, is_removed: bool = False) -> None:
 
 
 def check_without_manifest(rig: Rig, name: str) -> None:
-    """The newest state needs no manifest; the past needs them all, and says which is bad."""
+    """The newest state needs no manifest; the past needs them all, and says which is bad.
+
+    Who is content with less gets the newest point that the others lead to.
+    """
     check_target(rig, Latest(), 13, set())
-    with pytest.raises((SegmentCorrupt, ChainBroken)) as raised:
-        rig.judge.obtain(AtPosition(PAST))
-    assert (raised.value.object, raised.value.exit_code) == (name, 4)
+    still = reachable(rig, rig.manifests[name])
+    for seq in (PAST, EARLY):
+        with pytest.raises((SegmentCorrupt, ChainBroken)) as raised:
+            rig.judge.obtain(AtPosition(seq))
+        assert (raised.value.object, raised.value.exit_code) == (name, 4)
+        newest = max((each for each in still if each <= seq), default=None)
+        if newest is None:
+            with pytest.raises((Unreachable, NothingToRestore)):
+                rig.judge.obtain(AtPosition(seq), is_last_consistent=True)
+            continue
+        got = rig.judge.obtain(AtPosition(seq), is_last_consistent=True)
+        assert (got.point.seq, got.damaged) == (newest, (name,))
 
 
 def flips(rig: Rig, *, is_soak: bool) -> Iterator[tuple[str, int]]:
@@ -325,3 +343,28 @@ def test_a_changed_head_is_never_believed(rig: Rig) -> None:
             restore(rig.remote, KEY, rig.judge.scratch / "no", clock=StillClock())
         assert isinstance(raised.value, HeadCorrupt)
     put_back(rig, HEAD, data)
+
+
+def test_a_look_at_the_bucket_tells_what_is_lost(rig: Rig) -> None:
+    head = rig.history.head
+    assert check_listing(rig.remote, head, KEY).problem == ""
+    in_head = {ref.name for ref in head.segments}
+    for name in (*rig.manifests, *(ref.name for ref in rig.segments.values())):
+        data = rig.remote.get(name).data
+        rig.remote.delete(name)
+        found = check_listing(rig.remote, head, KEY)
+        assert name in found.problem
+        assert found.is_head_hurt == (name in in_head)
+        rig.remote.put_if_absent(name, data)
+
+
+def test_two_manifests_swapped_are_told(rig: Rig) -> None:
+    one, other, *_ = rig.manifests
+    first, second = rig.remote.get(one).data, rig.remote.get(other).data
+    put_back(rig, one, second)
+    put_back(rig, other, first)
+    with pytest.raises(SegmentCorrupt):
+        rig.judge.obtain(AtPosition(PAST))
+    catalog = salvage_catalog(rig.remote, rig.history.head, KEY)
+    assert one in catalog.damaged
+    assert rig.judge.obtain(AtPosition(PAST), is_last_consistent=True).point.seq == PAST
