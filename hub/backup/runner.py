@@ -271,9 +271,9 @@ class Backup:
                 await self._ship_what_is_due()
             except REPEATED as error:
                 self._metrics.failed("ship", error)
-                self._is_troubled(str(error))
+                self._is_troubled(self._told(error))
                 pause_s = self._pace.failed()
-                _log.warning("backup_failed", problem=str(error), retry_in_s=pause_s)
+                _log.warning("backup_failed", problem=self._trouble, retry_in_s=pause_s)
                 await asyncio.sleep(pause_s)
             else:
                 self._is_troubled("")
@@ -284,6 +284,10 @@ class Backup:
         is_news, self._trouble = bool(trouble) != bool(self._trouble), trouble
         if is_news:
             self._on_news()
+
+    def _told(self, error: Exception) -> str:
+        """Return what went wrong; the error of a file that was being written names no place."""
+        return f"{self._dir}: {error}" if isinstance(error, OSError) else str(error)
 
     async def _ship_what_is_due(self) -> None:
         """Cut and commit what is due; without a change, make sure that the prefix is still ours."""

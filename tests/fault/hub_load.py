@@ -145,6 +145,8 @@ class Load:
         self.acknowledged = self.renewed = self.landed = self.lost = 0
         self.durable = self.late = 0
         """Writes that were in the bucket when they were answered, or not there in time."""
+        self.highest_durable = 0
+        """The highest revision of the durable ones."""
         self.clusters = 0
         self.is_over = False
         self._wanted = 0
@@ -227,6 +229,8 @@ class Load:
             assert answer.headers["hublet-durable"] == "true"
             slot.durable = len(slot.acks)
             self.durable += 1
+            if slot.state is not None:
+                self.highest_durable = max(self.highest_durable, slot.state.revision)
         self.acknowledged += 1
         if self.acknowledged >= self._wanted:
             self._enough.set()

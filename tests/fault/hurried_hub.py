@@ -30,15 +30,15 @@ PACE = PacePolicy(debounce_s=0.02, max_wait_s=0.1, heartbeat_s=0.5, last_retry_s
 CHAIN = Policy(
     max_d0=8,
     d1_every_ms=700,
-    max_d1=3,
-    d2_every_ms=2_000,
+    max_d1=2,
+    d2_every_ms=1_000,
     delta_floor_bytes=64_000,
     full_every_ms=3_000,
 )
 RETENTION = Retention(
     window=dt.timedelta(seconds=5), daily=0, weekly=0, min_age=dt.timedelta(seconds=5)
 )
-"""Nothing that is put is longer on its way to HEAD than `min_age`: a try ends within two seconds."""
+"""Nothing that is put is on its way to HEAD for longer than `min_age`: a try ends in 2 s."""
 TEND = TendPolicy(
     look_every_s=0.1,
     list_every_s=1.0,

@@ -43,7 +43,8 @@ class Mounted(Volume):
     path: Path
     kind: str
 
-    def fill(self, process_id: int) -> None:
+    def fill(self, process_id: int, *, room: int = 0) -> None:
+        """Leave no room, or a few blocks."""
         block = bytes(1 << 20)
         with (self.path / "ballast").open("ab", buffering=0) as file:
             while block:
@@ -55,6 +56,7 @@ class Mounted(Volume):
                     block = block[: len(block) // 2]
                 else:
                     assert written
+            file.truncate(file.tell() - room)
             os.fsync(file.fileno())
 
     def free(self, process_id: int) -> None:
