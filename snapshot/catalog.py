@@ -74,9 +74,10 @@ def salvage_catalog(remote: Remote, head: Head, key: HubKey) -> Catalog:
                 found[ref] = manifest
         except (IntegrityError, UnsupportedFormat):
             damaged.add(ref.name)
-    named = {head.manifest, *(manifest.prev for manifest in found.values())}
-    named = {ref for ref in named if ref and _seq_of(ref) > head.horizon} | {head.kept}
-    damaged |= {ref.name for ref in named if ref and ref not in found}
+    led_to = [head.manifest, *(manifest.prev for manifest in found.values())]
+    named = [ref for ref in led_to if ref and _seq_of(ref) > head.horizon]
+    named += [head.kept] if head.kept else []
+    damaged |= {ref.name for ref in named if ref not in found}
     kept = found.pop(head.kept).segments if head.kept in found else ()
     newest_first = sorted(found.items(), key=lambda item: item[1].seq, reverse=True)
     return _catalog(head, tuple(newest_first), kept, damaged=tuple(sorted(damaged)))
