@@ -3,15 +3,13 @@
 import asyncio
 import dataclasses
 import datetime as dt
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from snapshot.cleanup import look, propose, sweep, write_plan
-from snapshot.errors import HeadCorrupt, ObjectMissing, RemoteDenied, Unreachable
+from snapshot.cleanup import look
+from snapshot.errors import HeadCorrupt, Unreachable
 from snapshot.layout import HEAD
-from snapshot.listing import check_listing
 from snapshot.plan import fetch
 from snapshot.restore import restore
 from snapshot.retention import Retention
@@ -23,28 +21,12 @@ DAY = dt.timedelta(days=1)
 BRIEF = Retention(window=DAY, daily=0, weekly=0, min_verified=1, min_age=dt.timedelta(hours=6))
 
 
-class KeepingRemote(MemoryRemote):
-    """A bucket that keeps what it was told to delete, and may say that it has."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.refusal: Exception | None = None
-        self.is_kept: Callable[[str], bool] = lambda _: False
-
-    def delete(self, name: str) -> None:
-        if self.is_kept(name):
-            if self.refusal is not None:
-                raise self.refusal
-            return
-        super().delete(name)
-
-
 @dataclasses.dataclass
 class Rig:
     """A hub two days old whose first day may go."""
 
     history: History
-    remote: KeepingRemote
+    remote: MemoryRemote
 
     def pass_time(self, span: dt.timedelta) -> None:
         self.remote.now += span
@@ -68,7 +50,7 @@ class Rig:
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Rig:
-    remote = KeepingRemote()
+    remote = MemoryRemote()
     made = Rig(History(tmp_path / "hub", remote, StillClock()), remote)
     asyncio.run(made.make())
     return made
@@ -100,24 +82,6 @@ def test_what_a_running_restore_has_planned_to_read_outlives_the_next_clean_up(
     assert not rig.segments() & planned
 
 
-@pytest.mark.parametrize("refusal", [None, RemoteDenied("an object lock", op="delete")])
-def test_what_a_bucket_only_says_it_deleted_is_counted_and_tried_again(
-    rig: Rig, refusal: Exception | None
-) -> None:
-    planned = plan(rig)
-    rig.remote.refusal, victim = refusal, min(planned)
-    rig.remote.is_kept = lambda name: name == victim
-    rig.pass_time(dt.timedelta(hours=7))
-    first = rig.history.clean(BRIEF)
-    assert (first.failed, victim in rig.segments()) == (1, True)
-    again = rig.history.clean(BRIEF)
-    assert (again.failed, again.deleted) == (1, 0)
-    rig.remote.is_kept = lambda _: False
-    last = rig.history.clean(BRIEF)
-    assert (last.failed, last.deleted) == (0, 1)
-    assert not rig.segments() & planned
-
-
 def test_what_others_put_beside_the_segments_is_never_cleaned_up(rig: Rig) -> None:
     """Retention goes by what HEAD and manifests name, never by folder, age or a part of a name."""
     names = {"notes.txt", "e00000001/full/12-1-copy.hs", "backup-2026.hs", "e00000001/full/x.hs"}
@@ -127,19 +91,6 @@ def test_what_others_put_beside_the_segments_is_never_cleaned_up(rig: Rig) -> No
         rig.history.clean(BRIEF)
         rig.pass_time(dt.timedelta(days=2))
     assert names <= {entry.name for entry in rig.remote.list()}
-
-
-def test_a_store_with_a_wrong_clock_expires_nothing(rig: Rig) -> None:
-    """The ages are the bucket's: a hub that believes to be years ahead lets nothing go."""
-    rig.history.clock.pass_s(10 * 365 * 86_400)
-    whole = Retention(window=7 * DAY, min_age=dt.timedelta(hours=6))
-    before = rig.segments()
-    found = look(rig.remote, rig.history.head, KEY)
-    verdict = propose(rig.remote, found, whole)
-    assert verdict.is_empty
-    write_plan(rig.remote, found, verdict)
-    sweep(rig.remote, look(rig.remote, rig.history.head, KEY), whole)
-    assert rig.segments() == before
 
 
 @pytest.mark.parametrize("which", ["full", "delta", HEAD])
@@ -160,22 +111,3 @@ def test_an_object_of_no_bytes_is_never_taken_for_a_snapshot(
         restore(rig.remote, KEY, tmp_path / "new", clock=StillClock())
     assert raised.value.exit_code == 4
     assert not (tmp_path / "new").exists()
-
-
-def test_a_segment_that_somebody_else_deletes_is_found_by_the_next_listing(rig: Rig) -> None:
-    """A lifecycle rule, a hand, another tool: long before a restore would meet the gap."""
-    head = rig.history.head
-    assert check_listing(rig.remote, head, KEY).problem == ""
-    found = look(rig.remote, head, KEY)
-    oldest = min(found.catalog.segments, key=lambda ref: ref.seq)
-    for name in (oldest.name, head.tail[-1].name):
-        data = rig.remote.get(name).data
-        rig.remote.delete(name)
-        assert name in check_listing(rig.remote, head, KEY).problem
-        rig.remote.put_if_absent(name, data[:-1])
-        assert "bytes long" in check_listing(rig.remote, head, KEY).problem
-        rig.remote.delete(name)
-        with pytest.raises(ObjectMissing):
-            rig.remote.head(name)
-        rig.remote.put_if_absent(name, data)
-    assert check_listing(rig.remote, head, KEY).problem == ""
