@@ -232,8 +232,11 @@ class Run:
             {"metadata": {"labels": {"perf.hublet.io/turn": f"t{time.monotonic_ns()}"}}},
         )
         await ask(client, "POST", f"{HUB}/snapshot")
-        while (await metrics(client))[label] == before[label]:
+        for _ in range(600):
+            if (await metrics(client))[label] != before[label]:
+                return
             await asyncio.sleep(0.1)
+        raise TimeoutError("no full within a minute")
 
     # ---------------------------------------------------------------- coming back
 
@@ -244,7 +247,7 @@ class Run:
         began = time.monotonic()
         into = ("--into", str(self._root / "restored"), "--key-file", str(self._root / "hub.key"))
         command = ["tools.restore", "restore", "--from", self._store, *into]
-        subprocess.run([sys.executable, "-m", *command], check=True, stdout=subprocess.DEVNULL)
+        await asyncio.to_thread(_run, command)
         self.figures.restore_s = time.monotonic() - began
         restored = self._hub("restored")
         restored.start()
@@ -287,6 +290,10 @@ class Run:
         }
         say("back after", str(found))
         return found
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run([sys.executable, "-m", *command], check=True, stdout=subprocess.DEVNULL)
 
 
 def admin(hub: HubProcess) -> Client:

@@ -63,7 +63,7 @@ def rows() -> dict[int, Row]:
     ):
         tests = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", cells[3])
         assert cells[3] == " ".join(f"`{file}::{name}`" for file, name in tests), number
-        found[int(number)] = Row(*cells[:3], tests=tuple(tests))
+        found[int(number)] = Row(cells[0], cells[1], cells[2], tuple(tests))
     return found
 
 
