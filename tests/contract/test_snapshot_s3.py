@@ -56,6 +56,34 @@ async def test_a_hub_comes_back_from_a_bucket(tmp_path: Path, remote: Remote, ur
         assert hub.store.position.state_hash.hex() == state_hash
 
 
+async def test_the_verbs_of_hub_restore_work_on_a_bucket(
+    tmp_path: Path, remote: Remote, url: str
+) -> None:
+    async with serve(tmp_path / "old", remote) as hub:
+        await hub.put("a", "b")
+        hub.ship()
+        await hub.put("c")
+    create_hub_key(tmp_path / "k", token=lambda _: KEY.secret)
+    key = ("--key-file", str(tmp_path / "k"))
+
+    def run(verb: str, *args: str) -> str:
+        result = CliRunner().invoke(cli, [verb, "--from", url, *args])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    assert "fencing level 2" in run("doctor", *key, "--into", str(tmp_path / "none"))
+    assert "1 segment of " in run("list", *key)
+    assert "it opens e00000001/full/" in run("keycheck", *key)
+    assert "pods: 1 only left" in run("diff", *key, "--dir", str(tmp_path / "old"))
+    run("pin", "one", *key)
+    run("unpin", "one")
+    assert "0 objects of 0.0 KiB may go" in run("prune", *key)
+    assert "released under epoch 2" in run("takeover", *key, "--i-have-stopped-the-old-hub")
+    assert "planned; 0 deleted" in run("prune", *key, "--confirm")
+    assert "at revision 2 to" in run("copy", *key, "--to-store", (tmp_path / "copy").as_uri())
+    run("adopt", *key, "--into", str(tmp_path / "old"))
+
+
 def test_the_probe_finds_a_real_server_whole(remote: Remote) -> None:
     remote.put_if_absent("HEAD", b"1")
     found = probe(remote, SystemClock())
