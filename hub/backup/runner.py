@@ -367,7 +367,8 @@ class Backup:
                 )
                 _log.info("prefix_released", epoch=head.epoch, rev=head.rev)
         except REPEATED as error:
-            _log.warning("final_segment_failed", problem=str(error), unshipped=self._unshipped())
+            problem = self._told(error)
+            _log.warning("final_segment_failed", problem=problem, unshipped=self._unshipped())
         finally:
             self._lane.close()
             if self._chain is not None:

@@ -27,7 +27,7 @@ from snapshot.verify import verify
 from tests.fault.volume import Mounted, small_volume
 from tests.hubs import Api, InProcess, running_hub
 from tests.server.support import config_maps, named
-from tests.server.test_backup import key_of, metric, shipped, until_metric
+from tests.server.test_backup import key_of, metric, shipped
 from tools.refusals import explain_os_error
 from tools.restore import cli
 
@@ -35,8 +35,7 @@ MAPS = config_maps("default")
 QUICK = PacePolicy(heartbeat_s=0.2, first_retry_s=0.05, last_retry_s=0.1)
 DURABLE = ("hublet-durable", "true")
 HUBS = "/apis/hublet.io/v1alpha1/hubs"
-DISK_FULL = 'hublet_backup_failures_total{operation="ship",reason="disk"}'
-BUCKET_FULL = 'hublet_backup_failures_total{operation="ship",reason="unavailable"}'
+FAILURES = 'hublet_backup_failures_total{operation="ship",reason="%s"}'
 
 
 @pytest.fixture
@@ -86,16 +85,24 @@ async def until_alarm(hub: InProcess, is_met: Callable[[str], bool]) -> str:
     return told
 
 
-async def serve_without_room(hub: InProcess, failures: str, place: Path) -> set[str]:
+async def failures(hub: InProcess, reason: str) -> float:
+    """Return how many attempts to ship failed for a reason."""
+    lines = (await hub.admin.call("GET", "/metrics")).body.decode().splitlines()
+    (line,) = (line for line in lines if line.startswith(FAILURES % reason))
+    return float(line.split()[-1])
+
+
+async def serve_without_room(hub: InProcess, reason: str, place: Path) -> set[str]:
     """Read and write while nothing can be shipped; return the names of what was written.
 
-    The alarm names the place that is full.
+    Failures are counted under `reason`, and the alarm names the place that is full.
     """
     durably = hub.admin.with_headers(DURABLE)
     late = await durably.call("POST", f"{MAPS}?timeout=500ms", named("late"))
     assert late.status == 504, late.body
     assert "is not in the bucket yet" in late.obj()["message"]
-    await until_metric(hub.admin, failures, lambda count: count > 1)
+    while await failures(hub, reason) < 2:
+        pass
     assert await metric(hub.admin, "hublet_backup_lag_revisions") > 0
     told = await until_alarm(hub, lambda told: told.startswith("NotShipping: "))
     assert "No space left on device" in told
@@ -132,7 +139,7 @@ async def test_a_hub_without_room_for_segments_serves_on_and_ships_once_there_is
         for name in ("a", "b", "c"):
             await durably.create(MAPS, named(name))
         volume.fill(os.getpid())
-        made = {"first", "a", "b", "c"} | await serve_without_room(hub, DISK_FULL, hub.data_dir)
+        made = {"first", "a", "b", "c"} | await serve_without_room(hub, "disk", hub.data_dir)
         kept = await names_in(tmp_path, in_bucket(tmp_path, bucket, "while-full"))
         assert kept == {"first", "a", "b", "c"}
         volume.free(os.getpid())
@@ -153,7 +160,7 @@ async def test_a_full_file_bucket_holds_no_half_object_and_loses_no_durable_writ
         for name in ("first", "second"):
             await durably.create(MAPS, large(name))
         volume.fill(os.getpid())
-        made = {"first", "second"} | await serve_without_room(hub, BUCKET_FULL, bucket)
+        made = {"first", "second"} | await serve_without_room(hub, "unavailable", bucket)
         kept = await names_in(tmp_path, in_bucket(tmp_path, bucket, "while-full"))
         assert {"first", "second"} <= kept <= made
         volume.free(os.getpid())
