@@ -27,7 +27,7 @@ from tests.fault.planted import (
 )
 from tests.hubs import MERGE, Answer, Api, HubProcess
 from tests.server.support import PARTIAL_LIST, PROTOBUF, TABLE
-from tests.server.test_backup import shipped, until_metric
+from tests.server.test_backup import shipped
 from tools.restore import cli
 
 SECRETS = "/api/v1/namespaces/default/secrets"
@@ -112,7 +112,8 @@ class Scene:
 
     def segments(self) -> list[Path]:
         """Every segment that is whole: of the bucket, and a merge of its deltas."""
-        return [*self.bucket.rglob("*.hs"), self.place / "merge" / "merge.hs"]
+        copied = (self.place / "copied").rglob("*.hs")
+        return [*self.bucket.rglob("*.hs"), *copied, self.place / "merge" / "merge.hs"]
 
     def needles(self) -> dict[str, frozenset[bytes]]:
         """What was planted, and the hub's own keys."""
@@ -256,6 +257,13 @@ async def ask_with_token(scene: Scene, kubeconfig: Path) -> None:
         assert await ask_as(scene, kubeconfig, given) == status
 
 
+async def until_full(api: Api) -> None:
+    """Wait for the full that a restored hub begins with."""
+    async with asyncio.timeout(30):
+        while b'segments_total{kind="full"} 1' not in (await api.call("GET", "/metrics")).body:
+            pass
+
+
 async def read_all(scene: Scene, api: Api) -> None:
     """Read what describes a hub: every kind that is not sealed, tables of those that are, pages."""
     groups = [
@@ -310,22 +318,31 @@ def ask_hub_restore(scene: Scene, *, into: Path) -> None:
     keyed = [*common, "--key-file", str(scene.place / "hub.key")]
     other = scene.place / "other.key"
     other.write_text(f"hublet-key-1:{base64.b64encode(bytes(32)).decode()}\n")
-    calls = {
-        "list": [common],
-        "plan": [keyed],
-        "verify": [keyed, [*keyed, "--deep"], [*common, "--key-file", str(other)]],
-        "keycheck": [keyed, [*common, "--key-file", str(other)]],
-        "drill": [keyed],
-        "doctor": [keyed],
-        "diff": [[*keyed, "--into", str(scene.data)]],
-        "restore": [[*keyed, "--into", str(into)]],
-    }
-    for verb, every in calls.items():
-        for flags in every if verb in cli.commands else []:
-            for output in ([], ["-o", "json"]) if verb != "restore" else (["-o", "json"],):
-                done = CliRunner().invoke(cli, [verb, *flags, *output])
-                assert done.exit_code in {0, 7}, done.output
-                scene.said.append((f"hub-restore {verb}", done.output.encode()))
+    another, data = (scene.place / "copied").as_uri(), str(scene.data)
+    calls = [
+        ["list", *common],
+        ["list", *keyed],
+        ["plan", *keyed],
+        ["verify", *keyed],
+        ["verify", *keyed, "--deep"],
+        ["verify", *common, "--key-file", str(other)],
+        ["keycheck", *keyed],
+        ["keycheck", *common, "--key-file", str(other)],
+        ["drill", *keyed],
+        ["doctor", *keyed, "--into", data],
+        ["diff", *keyed, "--dir", data],
+        ["diff", *keyed, "--to", "@1", "--and-to", "latest", "--limit", "0"],
+        ["prune", *keyed],
+        ["copy", *keyed, "--to-store", another],
+        ["restore", *keyed, "--into", str(into)],
+    ]
+    for call in calls:
+        for output in ([], ["-o", "json"]):
+            if not output and call[0] == "restore":
+                continue  # a second one would keep the first
+            done = CliRunner().invoke(cli, [*call, *output])
+            assert done.exit_code in {0, 7}, done.output
+            scene.said.append((f"hub-restore {call[0]}", done.output.encode()))
     assert (into / "store").is_dir()
 
 
@@ -358,7 +375,7 @@ async def live(scene: Scene, port: int) -> None:
     await asyncio.to_thread(ask_hub_restore, scene, into=scene.place / "new")
     with scene.hub("new", port) as hub:
         api = Api.from_kubeconfig(hub.kubeconfig)
-        await until_metric(api, 'hublet_backup_segments_total{kind="full"}', bool)
+        await until_full(api)
         await read_all(scene, api)
         await api.close()
         assert hub.stop() == 0

@@ -139,7 +139,9 @@ def test_nothing_planted_is_said_to_who_did_not_ask_for_it(scene: Scene) -> None
     assert find(needles, scene.said) == {}
     assert find({"open": forms(scene.planted.open.encode())}, scene.said)
     verbs = {what for what, _ in scene.said if what.startswith("hub-restore ")}
-    assert verbs >= {f"hub-restore {verb}" for verb in ("list", "plan", "verify", "keycheck")}
+    assert verbs >= {
+        f"hub-restore {verb}" for verb in ("list", "plan", "verify", "keycheck", "diff")
+    }
 
 
 @pytest.mark.parametrize("library", ["ngh2", "h2"])
