@@ -33,7 +33,14 @@ from snapshot.errors import (
 from snapshot.head import FORMAT as HEAD_FORMAT
 from snapshot.head import Fork, Head, Level, ObjectRef, SegmentRef, Writer, encode_head, open_head
 from snapshot.header import ZERO, Kind
-from snapshot.layout import FORMAT, HEAD, PROBES, delta_name, full_name
+from snapshot.layout import (
+    FORMAT,
+    HEAD,
+    PROBES,
+    delta_name,
+    full_name,
+    is_note_of_another,
+)
 from snapshot.manifest import Manifest, encode_manifest
 from snapshot.remote import Remote
 from snapshot.seal import HubKey
@@ -483,7 +490,7 @@ class Chain:
         try:
             self.remote.put_if_absent(FORMAT, note)
         except ObjectExists as error:
-            if self.remote.get(FORMAT).data != note:
+            if is_note_of_another(self.remote.get(FORMAT).data, hub_id):
                 raise ForeignPrefix(
                     f"{FORMAT} was not written for hub {hub_id}, which HEAD names",
                     op="take epoch",

@@ -15,6 +15,7 @@ orphan and never another's segment.
 (True, False)
 """
 
+import json
 import re
 
 HEAD = "HEAD"
@@ -52,3 +53,12 @@ def is_segment_name(name: str) -> bool:
 def is_manifest_name(name: str) -> bool:
     """Whether an object has the name of a manifest."""
     return _MANIFEST.fullmatch(name) is not None
+
+
+def is_note_of_another(note: bytes, hub_id: str) -> bool:
+    """Whether a note at the root names another hub; one that cannot be read names none."""
+    try:
+        found = json.loads(note)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and found.get("hub_id", hub_id) != hub_id

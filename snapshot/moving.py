@@ -5,7 +5,6 @@ that was cut short is taken up again. A move ends the source before the target c
 there says `moved`, under a higher epoch, so whatever still writes there is fenced.
 """
 
-import json
 import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +26,7 @@ from snapshot.errors import (
 )
 from snapshot.head import FORMAT, Head, SegmentRef, encode_head, open_head
 from snapshot.layout import FORMAT as FORMAT_NOTE
-from snapshot.layout import HEAD
+from snapshot.layout import HEAD, is_note_of_another
 from snapshot.plan import (
     FETCHERS,
     Progress,
@@ -123,12 +122,12 @@ def move_in_from(
 def _check_free(target: Remote, head: Head) -> None:
     """Refuse a prefix that another hub has been in; rests of a copy of this one are fine."""
     try:
-        note = json.loads(target.get(FORMAT_NOTE).data)
+        note = target.get(FORMAT_NOTE).data
     except ObjectMissing:
         return
-    if note.get("hub_id") != head.hub_id:
+    if is_note_of_another(note, head.hub_id):
         raise ForeignPrefix(
-            f"{target.url} was written by hub {note.get('hub_id')}", op="move", object=FORMAT_NOTE
+            f"{target.url} was written by another hub", op="move", object=FORMAT_NOTE
         )
 
 

@@ -11,10 +11,10 @@ turns out to be damaged asks for a full, so that the newest state can be restore
 
 import asyncio
 import contextlib
-import functools
 import shutil
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -28,7 +28,7 @@ from hub.config import Config
 from hub.store import Store, load_hub_key
 from snapshot.catalog import Catalog
 from snapshot.chain import Chain
-from snapshot.cleanup import Cleaned, look, propose, sweep, write_plan
+from snapshot.cleanup import Cleaned, Look, look, propose, sweep, write_plan
 from snapshot.errors import (
     ChainMoved,
     IntegrityError,
@@ -42,7 +42,7 @@ from snapshot.merging import write_merge
 from snapshot.pins import list_pins
 from snapshot.policy import Due, Merge, Policy, full_due, merge_due
 from snapshot.remote.probe import probe
-from snapshot.retention import Retention
+from snapshot.retention import Retention, Verdict
 from snapshot.ship import FullBegun, Shipped, begin_full, put_full, read_back
 from snapshot.start import RESERVE
 from snapshot.verify import verify
@@ -180,7 +180,7 @@ class Tender:
     async def _merge_if_due(self) -> None:
         while due := merge_due(self._chain.head, now_ms=self._now_ms(), policy=self._policy.chain):
             ref = await self._lane.run(self._put_merge, due)
-            await self._commit(functools.partial(self._chain.commit_merge, ref))
+            await self._commit(partial(self._chain.commit_merge, ref))
             self._follow_head()
             _log.debug("merged", name=ref.name, parts=len(due.parts), size=ref.size)
 
@@ -339,13 +339,21 @@ class Tender:
         if not verdict.is_empty:
             await self._lane.run(write_plan, chain.remote, found, verdict)
             if verdict.names:  # else HEAD names none of it: orphans
-                await self._commit(lambda: chain.commit_horizon(verdict.horizon, verdict.kept))
+                await self._let_go(found, verdict)
             found = await self._lane.run(look, chain.remote, chain.head, chain.key)
         cleaned = await self._lane.run(sweep, chain.remote, found, retention)
         self._hold(await self._lane.run(self._holdings_of, found.catalog))
         self.on_cleaned(cleaned)
         if cleaned.deleted or cleaned.failed:
             _log.info("cleaned_up", deleted=cleaned.deleted, failed=cleaned.failed)
+
+    async def _let_go(self, found: Look, verdict: Verdict) -> None:
+        """Let HEAD forget what goes, but for what was pinned since it was judged."""
+        chain = self._chain
+        await self._commit(partial(chain.commit_horizon, verdict.horizon, verdict.kept))
+        again = await self._lane.run(propose, chain.remote, found, self._policy.retention)
+        if not set(again.kept) <= set(verdict.kept):
+            await self._commit(partial(chain.commit_horizon, verdict.horizon, again.kept))
 
     def _now_ms(self) -> int:
         return int(self._clock.now().timestamp() * 1000)

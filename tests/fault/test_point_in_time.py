@@ -19,7 +19,7 @@ import pytest
 
 from snapshot.catalog import Catalog, load_catalog
 from snapshot.chain import Chain
-from snapshot.cleanup import Cleaned, look
+from snapshot.cleanup import Cleaned, look, propose
 from snapshot.errors import NothingToRestore, RemoteDenied
 from snapshot.head import Head, decode_head
 from snapshot.layout import HEAD, TRASH, is_manifest_name, is_segment_name
@@ -32,6 +32,8 @@ from snapshot.ship import FullBegun, begin_full, put_full
 from tests.fault.history import End, History, Judge
 from tests.fault.memory_remote import MemoryRemote
 from tests.unit.snapshot.support import KEY, StillClock
+from tools.hubrestore.access import Prefix
+from tools.hubrestore.keeping import _carry_out
 
 RETENTION = Retention()
 STEPS, SOAK_STEPS, SOAK_SEEDS = 150, 600, 20
@@ -505,3 +507,20 @@ async def test_a_clean_up_with_nothing_to_do_writes_nothing(days: Days) -> None:
     before = {entry.name: entry.modified for entry in days.remote.list()}
     days.settle()
     assert {entry.name: entry.modified for entry in days.remote.list()} == before
+
+
+async def test_a_point_pinned_while_it_is_let_go_is_kept(days: Days) -> None:
+    seq = days.history.head.seq - 1
+    point = resolve(days.remote.catalog(), AtPosition(seq))
+    for _ in range(10):
+        days.wait(6 * HOUR)
+        await days.change()
+    prefix = Prefix(days.remote, KEY, days.history.head, days.clock)
+    chain, retention = prefix.chain(), Retention()
+    at = look(days.remote, chain.head, KEY)
+    verdict = propose(days.remote, at, retention)
+    assert {ref.name for ref in at.catalog.segments if ref.seq == seq} & set(verdict.names)
+    put_pin(days.remote, "just-now", point, clock=days.clock)
+    _carry_out(prefix, chain, at, verdict, retention)
+    days.history.chain.read_head()
+    assert days.judge.obtain(AtPosition(seq)).damaged == ()

@@ -151,6 +151,9 @@ def _carry_out(
         write_plan(prefix.remote, seen, verdict)
     if verdict.names:
         chain.commit_horizon(verdict.horizon, verdict.kept)
+        again = propose(prefix.remote, seen, retention)
+        if not set(again.kept) <= set(verdict.kept):  # pinned since it was judged
+            chain.commit_horizon(verdict.horizon, again.kept)
     return sweep(prefix.remote, look(prefix.remote, chain.head, prefix.key), retention)
 
 
