@@ -28,12 +28,12 @@ from tools.settings import add_settings, resolve
 
 PACE = PacePolicy(debounce_s=0.02, max_wait_s=0.1, heartbeat_s=0.5, last_retry_s=1.0)
 CHAIN = Policy(
-    max_d0=8,
-    d1_every_ms=700,
+    max_d0=4,
+    d1_every_ms=400,
     max_d1=2,
     d2_every_ms=1_000,
-    delta_floor_bytes=64_000,
-    full_every_ms=3_000,
+    delta_floor_bytes=400_000,
+    full_every_ms=5_000,
 )
 RETENTION = Retention(
     window=dt.timedelta(seconds=5), daily=0, weekly=0, min_age=dt.timedelta(seconds=5)
