@@ -25,7 +25,7 @@ from hub.backup.lane import Lane
 from hub.backup.parts import Drilled, Listed, Tended
 from hub.clock import Clock
 from hub.config import Config
-from hub.store import Store, load_hub_key
+from hub.store import Store, StoreError, load_hub_key
 from snapshot.catalog import Catalog
 from snapshot.chain import Chain
 from snapshot.cleanup import Cleaned, Look, look, propose, sweep, write_plan
@@ -325,7 +325,7 @@ class Tender:
                 problem = f"segments are damaged: {', '.join(found.damaged)}"
         except REPEATED:
             raise
-        except SnapshotError as error:
+        except (SnapshotError, StoreError) as error:  # the store's: there is no key in the file
             problem = str(error)
         seconds = self._clock.monotonic_s() - began_s
         return Drilled(self._clock.now(), revision, seconds, problem)

@@ -312,6 +312,14 @@ async def test_a_drill_tells_a_key_file_that_is_another(rig: Rig) -> None:
     assert rig.tender.tended.key_proven is None
 
 
+async def test_a_drill_tells_that_the_key_file_is_gone_and_the_hub_goes_on(rig: Rig) -> None:
+    (rig.directory.parent / "hub.key").unlink()
+    rig.tender._next_s["drill"] = 0.0
+    await rig.tender.look()
+    assert rig.tender.tended.drill is not None
+    assert "does not exist" in rig.tender.tended.drill.problem
+
+
 async def test_a_list_check_tells_what_is_missing_and_heals_the_newest_state(rig: Rig) -> None:
     lost = rig.chain.head.tail[0].name
     rig.remote.delete(lost)
