@@ -79,7 +79,8 @@ def judge(
         for ref in manifest.segments
     }
     wanted = _wanted(catalog, entries, pins, start=start, retention=retention)
-    kept = tuple(ref for ref in below.values() if ref.name in wanted - in_head - above)
+    wanted -= in_head | above
+    kept = tuple(ref for ref in below.values() if ref.name in wanted)
     gone = set(below) - in_head - above - {ref.name for ref in kept}
     manifests = {ref.name for ref, manifest in catalog.manifests if manifest.seq <= horizon}
     if catalog.head.kept is not None and (gone or manifests):
@@ -95,7 +96,8 @@ def judge(
 def _start(catalog: Catalog, entries: Mapping[str, Entry], oldest: dt.datetime) -> int:
     """Return the position of the full from which every point of the window is reached.
 
-    It is older than the window, so that the state at the window's start keeps its time too.
+    It is older than the window, so that the state at the window's start keeps its time too; and it
+    is there: where one was lost, the way around it begins with the full before.
     """
     named = [ref for _, manifest in catalog.manifests for ref in manifest.segments]
     young = [
@@ -109,7 +111,8 @@ def _start(catalog: Catalog, entries: Mapping[str, Entry], oldest: dt.datetime) 
         ref.seq
         for ref in catalog.segments
         if not ref.is_delta
-        and (ref.name not in entries or entries[ref.name].modified < oldest)
+        and ref.name in entries
+        and entries[ref.name].modified < oldest
         and any(ref.seq in stretch for stretch in past)
     ]
     return max(old, default=0)
