@@ -36,7 +36,7 @@ from hub.store import (
     prepare,
 )
 from snapshot.errors import TargetBusy, TargetNotEmpty
-from snapshot.local import CLAIM_FILE, STATE_FILE, sync_directory
+from snapshot.local import CLAIM_FILE, STATE_FILE, load_claim, sync_directory
 
 STAGE = "store.new"
 OLD_PREFIX = "store.old-"
@@ -89,9 +89,10 @@ def occupied(directory: Path, *, can_create: bool = True, can_sweep: bool = True
 def staged(target: Path, *, clock: Clock, is_held: bool = False) -> Iterator[Stage]:
     """Give the place to build a store in; when the block succeeds it is the store of `target`.
 
-    The store that was there is kept as `Stage.replaces`, and any kept earlier goes. A block that
-    fails leaves the directory as it was. `is_held`: the caller is within `occupied`. Raises
-    `TargetNotEmpty` for what is no data directory and not empty either, `TargetBusy`.
+    The store that was there is kept as `Stage.replaces`. Any kept earlier goes, unless the one that
+    was there was itself restored and never started: what a hub has run on outlives second thoughts.
+    A block that fails leaves the directory as it was. `is_held`: the caller is within `occupied`.
+    Raises `TargetNotEmpty` for what is no data directory and not empty either, `TargetBusy`.
     """
     _check_target(target)
     if is_held:
@@ -169,7 +170,7 @@ def _staging(directory: Path, clock: Clock) -> Iterator[Stage]:
         finish_swap(directory)
     finally:
         sweep(directory)
-    if replaces:
+    if replaces and not _was_only_restored(directory / replaces):
         _discard_older(directory, replaces)
 
 
@@ -245,6 +246,12 @@ def _move_local(source: Path, target: Path) -> None:
             (source / name).replace(target / name)
     sync_directory(target)
     sync_directory(source)
+
+
+def _was_only_restored(store: Path) -> bool:
+    """Whether a store that is kept aside came from a restore and no hub was started on it."""
+    claim = load_claim(store)
+    return claim is not None and not claim.adopted
 
 
 def _discard_older(directory: Path, newest: str) -> None:

@@ -175,13 +175,27 @@ def test_a_store_is_replaced_and_kept_until_the_next_restore(
     assert first.replaced.startswith(OLD_PREFIX)
     check_new(start(old), new)
     check_kept(old, before, has_earlier=False)
+    (old / local.CLAIM_FILE).unlink()  # as a hub does that has started on it
     second = restore(bucket, KEY, old, clock=StillClock("s"))
-    kept = [each.name for each in old.iterdir() if each.name.startswith(OLD_PREFIX)]
-    assert kept == [second.replaced]
+    assert kept_in(old) == {second.replaced}
     assert second.replaced != first.replaced, "though the clock stood still"
     assert local.load_state(old / second.replaced) is not None
-    assert local.load_claim(old / second.replaced) is not None
     assert (old / "audit.log").exists()
+
+
+def test_second_thoughts_about_a_restore_do_not_cost_the_store_that_a_hub_ran_on(
+    tmp_path: Path, bucket: Remote, old: Path, new: dict[bytes, bytes]
+) -> None:
+    before = start(old)
+    first = restore(bucket, KEY, old, clock=StillClock("r"))
+    second = restore(bucket, KEY, old, clock=StillClock("s"))
+    assert kept_in(old) == {first.replaced, second.replaced}
+    assert look(old / first.replaced, old / first.replaced) == before
+    assert local.load_claim(old / second.replaced) is not None
+
+
+def kept_in(directory: Path) -> set[str]:
+    return {each.name for each in directory.iterdir() if each.name.startswith(OLD_PREFIX)}
 
 
 def test_a_kept_store_can_be_put_back_by_hand(
