@@ -88,14 +88,18 @@ def adopt(
 ) -> None:
     """Leave the claim with which the next start of a directory goes on.
 
-    `chain` and `found` are those of `examine`. Raises `Refused` when changes would be lost that
-    nobody said may be.
+    `chain` and `found` are those of `examine`. Raises `Refused` as `refuse_loss` does.
     """
-    head = chain.head
+    refuse_loss(chain.head, directory, found, discards_unshipped=discards_unshipped)
+    local.save_claim(directory, _claim(chain.head, chain.remote.url, clock))
+
+
+def refuse_loss(head: Head, directory: Path, found: Found, *, discards_unshipped: bool) -> None:
+    """Raise `Refused` when an adoption would lose changes that nobody said may be lost."""
     if found.is_torn and not discards_unshipped:
         raise Refused(
             "the directory holds changes that the bucket lacks, and the bucket holds "
-            f"{found.behind} positions that the directory lacks",
+            f"{found.behind} position{'' if found.behind == 1 else 's'} that the directory lacks",
             op="adopt",
             object=str(directory),
             hint="see what they are with hub-restore diff; then --discard-unshipped goes on from "
@@ -108,7 +112,6 @@ def adopt(
             object=str(directory),
             hint="go on from the bucket: hub-restore restore --from URL --into DIR",
         )
-    local.save_claim(directory, _claim(head, chain.remote.url, clock))
 
 
 def _claim(head: Head, url: str, clock: Clock) -> local.Claim:

@@ -425,7 +425,7 @@ def _moved_on(claim: Claim, head: Head) -> Refuse | None:
     if head.seq > claim.seq:
         return Refuse(
             f"the prefix has moved on since this directory was restored: {head.writer.describe()} "
-            f"has shipped {head.seq - claim.seq} more segments, up to revision {head.rev}",
+            f"has shipped up to position @{head.seq}, revision {head.rev}",
             _RESTORE_AGAIN,
         )
     if (head.seq, head.chain) != (claim.seq, claim.chain) or head.epoch < claim.epoch:

@@ -137,7 +137,13 @@ class _Reader:
         try:
             return self._remote.get(name).data
         except ObjectMissing as error:
-            raise ChainBroken("a manifest is missing", op="read", object=name) from error
+            raise ChainBroken(
+                "a manifest is missing",
+                op="read",
+                object=name,
+                hint="put it back from a copy, or plan and restore with what the others name: "
+                "--to-last-consistent; look for lifecycle rules on the bucket",
+            ) from error
 
 
 def _walk(head: Head, read: _Reader) -> Iterator[tuple[ObjectRef, Manifest]]:

@@ -126,8 +126,8 @@ class Unreachable(IntegrityError):  # noqa: N818  see RemoteUnavailable
     """
 
     default_hint = (
-        "put the segment back from a copy, or take the newest point that can be reached: "
-        "--to-last-consistent"
+        "put the segment back from a copy, or plan and restore the newest point that can be "
+        "reached: --to-last-consistent"
     )
 
     def __init__(self, message: str, *, op: str, object: str = "", newest: int | None) -> None:  # noqa: A002  see SnapshotError

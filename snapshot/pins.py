@@ -54,14 +54,18 @@ def put_pin(remote: Remote, name: str, point: Point, *, clock: Clock, note: str 
 
 def remove_pin(remote: Remote, name: str) -> None:
     """Let a point go. Raises `PinInvalid` when there is no such pin."""
-    path = f"{PINS}{name}.json"
+    find_pin(remote, name)
+    remote.delete(f"{PINS}{name}.json")
+
+
+def find_pin(remote: Remote, name: str) -> None:
+    """Raise `PinInvalid` when there is no such pin."""
     try:
-        remote.head(path)
+        remote.head(f"{PINS}{name}.json")
     except ObjectMissing as error:
         raise PinInvalid(
             "there is no such pin", op="unpin", object=name, hint="hub-restore list shows them"
         ) from error
-    remote.delete(path)
 
 
 def list_pins(remote: Remote) -> list[Pin]:

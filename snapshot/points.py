@@ -20,6 +20,8 @@ from snapshot.catalog import Catalog
 from snapshot.errors import NothingToRestore, TargetUnclear, Unreachable
 from snapshot.head import Fork, Head, SegmentRef
 
+_SEE_POINTS = "hub-restore list --from URL --key-file KEY --all shows every point"
+
 
 @dataclass(frozen=True, slots=True)
 class Latest:
@@ -165,7 +167,7 @@ def resolve(catalog: Catalog, target: Target) -> Point:
         raise NothingToRestore(
             f"nothing is as old as {asked}: the oldest is revision {oldest.rev} of {oldest.time}",
             op="plan",
-            object=head.hub_id,
+            hint=_SEE_POINTS,
         )
     found = at_or_before[-1]
     if is_exact:
@@ -279,9 +281,7 @@ def _at_position(catalog: Catalog, seq: int) -> Point:
         last = before[-1]
         note = f"a manifest of position {seq} is lost: {last.seq} is the newest known before it"
         return Point(last.seq, last.rev, last.time_ms, note)
-    raise NothingToRestore(
-        f"no segment ends at position {seq}", op="plan", object=catalog.head.hub_id
-    )
+    raise NothingToRestore(f"no segment ends at position {seq}", op="plan", hint=_SEE_POINTS)
 
 
 def newest_point(head: Head) -> Point:

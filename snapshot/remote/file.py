@@ -196,7 +196,7 @@ def _make_dirs(path: Path) -> None:
             f"no directory can be made there: {error.strerror}",
             op="make",
             object=path.as_uri(),
-            hint="name a directory on a local disk with --object-store file:///dir",
+            hint="name a directory on a local disk: file:///dir",
         ) from error
     _fsync_dir(path.parent)
 

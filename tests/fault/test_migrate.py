@@ -99,7 +99,7 @@ def pid_of(said: str) -> int:
 
 
 def missing_of(said: str) -> list[str]:
-    return said.partition("not heard since: ")[2].splitlines()[0].split(", ")
+    return said.partition("no Lease renewed since: ")[2].splitlines()[0].split(", ")
 
 
 def read_until(process: "subprocess.Popen[str]", mark: str) -> str:
@@ -180,7 +180,7 @@ def test_a_hub_that_was_lost_is_moved_when_it_is_said_to_be_stopped(site: Site) 
             out, err = moving.communicate(timeout=60)
             assert moving.returncode == 1, said + out + err
             assert f"0 of {CLUSTERS} clusters are back" in out
-            assert "missing: not heard since: " in out
+            assert "missing: no Lease renewed since: " in out
             assert len(missing_of(out)) == CLUSTERS
             assert site.head("a").moved == site.url("b")
 

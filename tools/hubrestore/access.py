@@ -68,7 +68,20 @@ def read_head(remote: Remote) -> Head:
     try:
         return decode_head(remote.get(HEAD).data)
     except ObjectMissing as error:
-        raise NothingToRestore("there is no hub here", op="read", object=remote.url) from error
+        raise _no_head(remote) from error
+
+
+def _no_head(remote: Remote) -> NothingToRestore:
+    """Tell a prefix that was never used from one whose HEAD is lost."""
+    if next(iter(remote.list()), None) is None:
+        return NothingToRestore("there is no hub here", op="read", object=remote.url)
+    return NothingToRestore(
+        "there are objects here, but no HEAD",
+        op="read",
+        object=remote.url,
+        hint="check the URL: every hub has a prefix of its own, with HEAD at its root; if somebody "
+        "deleted HEAD, put it back from a copy or an older version",
+    )
 
 
 def prove_key(given: Given, remote: Remote, head: Head) -> HubKey:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from hub.store import has_store, verify_store
-from snapshot.adopting import Found, examine
+from snapshot.adopting import Found, examine, refuse_loss
 from snapshot.adopting import adopt as adopt_directory
 from snapshot.cleanup import bucket_now
 from snapshot.errors import NothingToRestore, Refused
@@ -54,7 +54,9 @@ def adopt(
         found = examine(chain, directory, report.position)
         if not given.is_json:
             _show_found(found, directory)
-        if not dry_run:
+        if dry_run:
+            refuse_loss(chain.head, directory, found, discards_unshipped=discard_unshipped)
+        else:
             adopt_directory(
                 chain, directory, found, clock=prefix.clock, discards_unshipped=discard_unshipped
             )
@@ -158,6 +160,8 @@ def _show_taken(head: Head, age: dt.timedelta | None, *, is_dry_run: bool) -> No
             f"{head.writer.describe()} wrote HEAD {age.total_seconds():.0f} s ago; its prefix "
             "would be released, and it be ended if it runs"
         )
+        if age < _YOUNG:
+            click.echo("it seems to run: this will need --i-have-stopped-the-old-hub")
         click.echo(_UNCHANGED)
     else:
         click.echo(f"released under epoch {head.epoch}: {head.writer.describe()} writes no more")

@@ -6,7 +6,7 @@ from snapshot.chain import Chain
 from snapshot.cleanup import Cleaned, Look, look, propose, sweep, write_plan
 from snapshot.errors import Refused
 from snapshot.moving import copy_chain
-from snapshot.pins import list_pins, put_pin, remove_pin
+from snapshot.pins import find_pin, put_pin, remove_pin
 from snapshot.plan import find_point, require_full
 from snapshot.retention import Retention, Verdict
 from tools.hubrestore.access import Prefix, opened, opened_without_key, read_head
@@ -100,14 +100,13 @@ def unpin(ctx: click.Context, /, *, name: str, dry_run: bool, **_flags: object) 
     with opened_without_key(given) as remote:
         read_head(remote)
         if dry_run:
-            is_there = any(each.name == name for each in list_pins(remote))
+            find_pin(remote, name)
         else:
             remove_pin(remote, name)
-            is_there = True
     if given.is_json:
-        print_json({"dry_run": dry_run, "name": name, "is_there": is_there})
+        print_json({"dry_run": dry_run, "name": name})
         return
-    click.echo(f"pin {name} is gone" if not dry_run else f"pin {name}: there={is_there}")
+    click.echo(f"pin {name} {'would go' if dry_run else 'is gone'}")
     if dry_run:
         click.echo(_UNCHANGED)
 

@@ -7,13 +7,14 @@ import click
 import msgspec
 
 from hub.store import HubKey
-from snapshot.catalog import Catalog, load_catalog
-from snapshot.errors import Unreachable
+from snapshot.catalog import Catalog, load_catalog, salvage_catalog
+from snapshot.errors import IntegrityError, Unreachable
 from snapshot.head import Fork, Head, SegmentRef
 from snapshot.pins import Pin, list_pins
 from snapshot.plan import require_full
 from snapshot.points import (
     AtPosition,
+    Latest,
     Point,
     Target,
     find_path,
@@ -62,7 +63,7 @@ def list_(ctx: click.Context, /, *, shows_all: bool, **_flags: object) -> None:
     with opened_without_key(given) as remote:
         head = read_head(remote)
         key = prove_key(given, remote, head) if given.key_file else None
-        catalog = load_catalog(remote, head, key) if key else None
+        catalog = _catalog(remote, head, key, is_content=True) if key else None
         pins = list_pins(remote)
     if given.is_json:
         print_json(_listed(head, catalog, pins))
@@ -75,6 +76,8 @@ def list_(ctx: click.Context, /, *, shows_all: bool, **_flags: object) -> None:
         click.echo(f"pin {pin.name} keeps @{pin.seq}, revision {pin.rev}{note}")
     for fork in head.branches:
         click.echo(_branch(fork))
+    for name in catalog.damaged if catalog else ():
+        click.echo(f"damaged: {name}; what only it names is not shown (put it back from a copy)")
     if catalog is None:
         click.echo("this is the newest state only: its history needs the hub key (--key-file)")
 
@@ -94,7 +97,18 @@ def _listed(head: Head, catalog: Catalog | None, pins: list[Pin]) -> dict[str, o
         for ref in catalog.segments
     ]
     total = sum(ref.size for ref in catalog.segments)
-    return {**facts, "segments": segments, "size": total, "branches": head.branches}
+    shown = {"segments": segments, "size": total, "branches": head.branches}
+    return {**facts, **shown, "damaged": catalog.damaged}
+
+
+def _catalog(remote: Remote, head: Head, key: HubKey, *, is_content: bool) -> Catalog:
+    """Read the catalog; `is_content` with the manifests that are whole."""
+    try:
+        return load_catalog(remote, head, key)
+    except IntegrityError:
+        if not is_content:
+            raise
+        return salvage_catalog(remote, head, key)
 
 
 def _show_head(head: Head) -> None:
@@ -176,9 +190,11 @@ def make_plan(
 ) -> Planned:
     """Find the segments of a point, around those that the bucket lacks or has of another size.
 
-    Raises `NothingToRestore`, `Unreachable`.
+    Manifests that are damaged are done without where a restore does: for the newest state, and with
+    `is_last_consistent`. Raises `NothingToRestore`, `Unreachable`, `IntegrityError`.
     """
-    catalog = load_catalog(remote, require_full(head, remote), key)
+    is_content = is_last_consistent or isinstance(target, Latest)
+    catalog = _catalog(remote, require_full(head, remote), key, is_content=is_content)
     point = resolve(catalog, target)
     sizes = {entry.name: entry.size for entry in remote.list()}
     bad = frozenset(ref.name for ref in catalog.segments if sizes.get(ref.name) != ref.size)
@@ -195,7 +211,7 @@ def make_plan(
         point=point,
         segments=path,
         size=total,
-        damaged=tuple(sorted(bad)),
+        damaged=tuple(sorted({*bad, *catalog.damaged})),
         left_behind=left_behind(head, point.seq),
         seconds=round(total / RESTORE_BYTES_A_S, 2),
     )

@@ -238,7 +238,7 @@ def _watch_clusters(move: Move, story: Story, *, timeout_s: float) -> list[str]:
         return []
     missing = move.hub.clusters_missing(clusters.expected - clusters.returned)
     more = f" and {len(missing) - _NAMES_SHOWN} more" if len(missing) > _NAMES_SHOWN else ""
-    story.tell("missing", f"not heard since: {', '.join(missing[:_NAMES_SHOWN])}{more}")
+    story.tell("missing", f"no Lease renewed since: {', '.join(missing[:_NAMES_SHOWN])}{more}")
     return missing or ["?"]
 
 

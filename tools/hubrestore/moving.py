@@ -24,6 +24,7 @@ from snapshot.plan import Progress
 from snapshot.remote import Remote
 from snapshot.restore import restore
 from tools.hubrestore.hubapi import HubApi, HubIdentity, identity_of, wait_released
+from tools.hubrestore.output import plural
 
 _LOOK_EVERY_S = 0.5
 _LOG_TAIL = 2000
@@ -139,7 +140,8 @@ def bring_over(move: Move, *, is_stopped: bool) -> str:
             allowed=allowed,
             progress=progress,
         )
-    return f"brought {done.segments} segments up to revision {done.revision} to {move.target.url}"
+    what = plural(done.segments, "segment")
+    return f"brought {what} up to revision {done.revision} to {move.target.url}"
 
 
 def restore_into(move: Move) -> str:

@@ -14,6 +14,7 @@ import click
 import msgspec
 
 from snapshot.errors import SnapshotError
+from snapshot.points import Point
 
 _MIB = 1 << 20
 EXIT_USAGE = 2
@@ -73,6 +74,8 @@ def is_terminal() -> bool:
 def _plain(value: object) -> object:
     if isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value)
+    if isinstance(value, Point):
+        return {**dataclasses.asdict(value), "time": value.time}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
         return {name: _plain(getattr(value, name)) for name in names}

@@ -13,7 +13,7 @@ from snapshot.verify import verify as verify_prefix
 from tools.hubrestore.access import Prefix, opened
 from tools.hubrestore.looking import show_damage, show_point
 from tools.hubrestore.options import Given, keyed, prefixed, timed
-from tools.hubrestore.output import print_json, size, times
+from tools.hubrestore.output import plural, print_json, size, times
 from tools.hubrestore.progress import shown
 
 
@@ -86,7 +86,7 @@ def _show(done: Verified) -> None:
     show_point(done.point, 0)
     show_damage(done.damaged)
     click.echo(
-        f"{done.objects} objects in {done.records} records of {done.segments} segments, "
+        f"{done.objects} objects in {done.records} records of {plural(done.segments, 'segment')}, "
         f"{size(done.size)}"
     )
     click.echo(times(done.seconds))

@@ -12,7 +12,7 @@ from snapshot.target import check_target
 from tools.hubrestore.access import Prefix, opened, refuse_inside
 from tools.hubrestore.looking import make_plan, show_damage, show_plan, show_point
 from tools.hubrestore.options import Given, dry, into, keyed, last_consistent, prefixed, timed
-from tools.hubrestore.output import print_json, size, times
+from tools.hubrestore.output import plural, print_json, size, times
 from tools.hubrestore.progress import shown
 
 
@@ -95,7 +95,7 @@ def _show(done: Restored) -> None:
     show_point(done.point, done.left_behind)
     show_damage(done.damaged)
     click.echo(
-        f"{done.objects} objects from {done.segments} segments, {size(done.size)}, "
+        f"{done.objects} objects from {plural(done.segments, 'segment')}, {size(done.size)}, "
         f"state {done.state_hash[:16]}"
     )
     if done.replaced:

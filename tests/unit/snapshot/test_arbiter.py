@@ -487,7 +487,7 @@ REASONS: list[tuple[str, str, str, str]] = [
     ("own, ahead of a bucket set back", "live", "HEAD is at position 2", "newest HEAD"),
     ("own, forked", "live", "another history", "newest HEAD"),
     ("own, another state at the revision", "live", "different states at revision 20", "inspect"),
-    ("restored, the prefix shipped more", "live", "has shipped 1 more", "restore again"),
+    ("restored, the prefix shipped more", "live", "has shipped up to position @2", "restore again"),
     ("restored, the prefix was taken", "live", "has taken epoch 3", "restore again"),
     ("restored, another chain", "live", "not at the position 2", "hub-restore restore"),
     ("restored, the prefix was set back", "live", "not at the position 3", "hub-restore restore"),

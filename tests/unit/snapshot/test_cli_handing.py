@@ -83,6 +83,7 @@ async def test_where_both_have_changes_a_human_must_say_which_go(
     error = run.json(*into, code=8)["error"]
     assert error["kind"] == "Refused"
     assert "--discard-unshipped" in error["hint"]
+    assert run.json(*into, "--dry-run", code=8)["error"] == error, "a dry run does not promise more"
     assert load_claim(tmp_path / "old") is None
     assert "from the bucket's newest state" in run(*into, "--discard-unshipped")
     with pytest.raises(CatchUpNeeded):
@@ -131,7 +132,9 @@ async def test_takeover_fences_a_hub_that_still_writes_and_frees_its_prefix(
         error = run.json("takeover", code=8)["error"]
         assert "it seems to run" in error["message"]
         assert "--i-have-stopped-the-old-hub" in error["hint"]
-        assert "nothing has been changed" in run("takeover", "--dry-run")
+        said = run("takeover", "--dry-run")
+        assert "nothing has been changed" in said
+        assert "will need --i-have-stopped-the-old-hub" in said
         assert refuses_an_empty_directory(chain, tmp_path)
         taken = run.json("takeover", "--i-have-stopped-the-old-hub")
         assert (taken["taken"], taken["epoch"]) == (True, 2)

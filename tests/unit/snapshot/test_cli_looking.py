@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from hub.store import has_store
+from snapshot.layout import HEAD
+from snapshot.points import render_time
 from snapshot.remote import Remote
+from snapshot.ship import ship_full
 from tests.unit.snapshot.cli import Command, key_file
 from tests.unit.snapshot.hub import serve
 from tests.unit.snapshot.support import OTHER_KEY
@@ -76,7 +79,52 @@ def test_a_dry_pin_and_unpin_change_nothing(run: Command) -> None:
     run("pin", "one")
     result = run.bare("unpin", "one", "--dry-run", "--from", run.bucket)
     assert "nothing has been changed" in result.output
+    assert "pin one would go" in result.output
     assert len(run.json("list")["pins"]) == 1
+    assert run.bare("unpin", "two", "--dry-run", "--from", run.bucket).exit_code == 2
+
+
+@pytest.mark.usefixtures("prefix")
+def test_a_point_that_is_not_there_is_answered_with_where_to_look(run: Command) -> None:
+    for point in ("1", "@99", "2001-01-01T00:00:00Z"):
+        error = run.json("plan", "--to", point, code=3)["error"]
+        assert "hub-restore list" in error["hint"]
+
+
+@pytest.mark.usefixtures("prefix")
+def test_a_point_in_json_has_its_time_in_words_too(run: Command) -> None:
+    point = run.json("plan")["point"]
+    assert point["time"] == render_time(point["time_ms"])
+
+
+@pytest.mark.usefixtures("prefix")
+def test_a_prefix_that_lost_its_head_is_told_from_an_empty_one(
+    tmp_path: Path, bucket: Remote, run: Command
+) -> None:
+    bucket.delete(HEAD)
+    assert "no HEAD" in run.json("list", code=3)["error"]["message"]
+    empty = (tmp_path / "empty").as_uri()
+    result = run.bare("list", "--from", empty)
+    assert "there is no hub here" in result.output
+    assert not (tmp_path / "empty").exists(), "looking makes nothing"
+
+
+async def test_without_a_manifest_list_and_plan_show_what_is_left(
+    tmp_path: Path, bucket: Remote, run: Command
+) -> None:
+    async with serve(tmp_path / "old", bucket) as hub:
+        for name in ("a", "b", "c"):
+            await hub.put(name)
+            hub.ship()
+            ship_full(hub.store, hub.chain, hub.spool)
+    lost = min(each.name for each in bucket.list("manifest/"))
+    bucket.delete(lost)
+    assert f"damaged: {lost}" in run("list")
+    assert run.json("list")["damaged"] == [lost]
+    assert lost in run.json("plan")["damaged"]
+    error = run.json("plan", "--to", "@1", code=4)["error"]
+    assert "--to-last-consistent" in error["hint"]
+    assert run.json("plan", "--to", "@2", "--to-last-consistent")["damaged"] == [lost]
 
 
 @pytest.mark.usefixtures("prefix")
