@@ -267,7 +267,7 @@ def _free_port() -> int:
     default="",
     show_default="a directory of its own",
     metavar="URL",
-    help="Use this prefix, which must be empty.",
+    help="Use this prefix and the one beside it, named -moved; both must be empty.",
 )
 @click.option("--keep", is_flag=True, help="Keep the directory at the end.")
 def demo(*, clusters: int, works: int, addons: int, object_store: str, keep: bool) -> None:
