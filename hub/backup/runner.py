@@ -351,28 +351,32 @@ class Backup:
     async def finish(self) -> None:
         """Ship the rest and release the prefix; call it before the store is closed.
 
-        A bucket that does not answer is reported, and holds up the stop no longer than its own
+        Tending is waited for last: whoever kills a hub that is slow to stop then loses nothing. A
+        bucket that does not answer is reported, and holds up the stop no longer than its own
         time-outs.
 
         :raises SnapshotError: as `run`
         """
         try:
             if self._tender is not None:
-                self._tender.close()
+                self._tender.end()
             if self._chain is not None and self._is_writer and self._end is None:
                 await self._ship_what_is_due()
-                last = self._store.revision + _UNDER_WAY
-                head: Head = await self._lane.run(
-                    self._chain.release, last_rev=last, is_drained=True
-                )
+                head = await self._commit(self._release)
                 _log.info("prefix_released", epoch=head.epoch, rev=head.rev)
         except REPEATED as error:
             problem = self._told(error)
             _log.warning("final_segment_failed", problem=problem, unshipped=self._unshipped())
         finally:
+            if self._tender is not None:
+                self._tender.close()
             self._lane.close()
             if self._chain is not None:
                 self._chain.remote.close()
+
+    def _release(self) -> Head:
+        last = self._store.revision + _UNDER_WAY
+        return self._require_chain().release(last_rev=last, is_drained=True)
 
 
 def _often_enough(pace: PacePolicy, strict_s: int) -> PacePolicy:

@@ -20,6 +20,7 @@ from typing import Protocol, TypeVar
 
 import structlog
 
+from hub.backup.ending import Ending
 from hub.backup.holdings import Holdings, holdings_of
 from hub.backup.lane import Lane
 from hub.backup.parts import Drilled, Listed, Tended
@@ -94,6 +95,7 @@ class Tender:
         self._commit, self._policy = commit, policy or TendPolicy()
         self._spool = config.data_dir / "spool"
         self._lane = Lane("tend")
+        self._remote = Ending(chain.remote)
         self._asked: Due | None = None
         self._woken = asyncio.Event()
         self._next_s: dict[str, float] = {}
@@ -187,7 +189,7 @@ class Tender:
     def _put_merge(self, due: Merge) -> SegmentRef:
         with _scratch(self._spool, "merge") as place:
             segment = write_merge(
-                self._chain.remote,
+                self._remote,
                 self._chain.key,
                 due.parts,
                 place,
@@ -256,7 +258,7 @@ class Tender:
     # ---------------------------------------------------------------- proving
 
     async def _probe(self) -> None:
-        found = await self._lane.run(probe, self._chain.remote, self._clock)
+        found = await self._lane.run(probe, self._remote, self._clock)
         self._next_s["probe"] = float("inf")
         self._found(
             replace(
@@ -282,12 +284,12 @@ class Tender:
                 self._asked = Due.DAMAGED
 
     def _list_now(self, head: Head) -> tuple[Listing, Holdings]:
-        listing, catalog = examine(self._chain.remote, head, self._chain.key)
+        listing, catalog = examine(self._remote, head, self._chain.key)
         return listing, self._holdings_of(catalog)
 
     def _holdings_of(self, catalog: Catalog) -> Holdings:
         try:
-            pins = list_pins(self._chain.remote)
+            pins = list_pins(self._remote)
         except IntegrityError as error:
             _log.warning("pins_not_read", problem=str(error), hint=error.hint)
             pins = []
@@ -319,7 +321,7 @@ class Tender:
             key = load_hub_key(self._config.hub_key_path(), outside=self._config.data_dir)
             check_key(head, key)
             with _scratch(self._spool, "drill") as place:
-                found = verify(self._chain.remote, key, clock=self._clock, scratch=place, deep=True)
+                found = verify(self._remote, key, clock=self._clock, scratch=place, deep=True)
             revision = found.revision
             if found.damaged:
                 problem = f"segments are damaged: {', '.join(found.damaged)}"
@@ -333,15 +335,15 @@ class Tender:
     async def _clean(self) -> None:
         """Plan what retention lets go, and delete what was planned long enough ago."""
         self._next_s["clean"] = self._clock.monotonic_s() + self._policy.clean_every_s
-        chain, retention = self._chain, self._policy.retention
-        found = await self._lane.run(look, chain.remote, chain.head, chain.key)
-        verdict = await self._lane.run(propose, chain.remote, found, retention)
+        chain, remote, retention = self._chain, self._remote, self._policy.retention
+        found = await self._lane.run(look, remote, chain.head, chain.key)
+        verdict = await self._lane.run(propose, remote, found, retention)
         if not verdict.is_empty:
-            await self._lane.run(write_plan, chain.remote, found, verdict)
+            await self._lane.run(write_plan, remote, found, verdict)
             if verdict.names:  # else HEAD names none of it: orphans
                 await self._let_go(found, verdict)
-            found = await self._lane.run(look, chain.remote, chain.head, chain.key)
-        cleaned = await self._lane.run(sweep, chain.remote, found, retention)
+            found = await self._lane.run(look, remote, chain.head, chain.key)
+        cleaned = await self._lane.run(sweep, remote, found, retention)
         self._hold(await self._lane.run(self._holdings_of, found.catalog))
         self.on_cleaned(cleaned)
         if cleaned.deleted or cleaned.failed:
@@ -351,15 +353,20 @@ class Tender:
         """Let HEAD forget what goes, but for what was pinned since it was judged."""
         chain = self._chain
         await self._commit(partial(chain.commit_horizon, verdict.horizon, verdict.kept))
-        again = await self._lane.run(propose, chain.remote, found, self._policy.retention)
+        again = await self._lane.run(propose, self._remote, found, self._policy.retention)
         if not set(again.kept) <= set(verdict.kept):
             await self._commit(partial(chain.commit_horizon, verdict.horizon, again.kept))
 
     def _now_ms(self) -> int:
         return int(self._clock.now().timestamp() * 1000)
 
+    def end(self) -> None:
+        """Break off what the thread is doing, at the next object; `close` waits for it."""
+        self._remote.end()
+
     def close(self) -> None:
         """Wait for what the thread is doing."""
+        self.end()
         self._lane.close()
 
 

@@ -111,6 +111,7 @@ class FakeBucket:
     head: Head
     store: FakeStore
     faults: list[Exception] = field(default_factory=list)
+    release_faults: list[Exception] = field(default_factory=list)
     done: list[tuple[float, str]] = field(default_factory=list)
     """When, in virtual seconds, and what: full, delta, confirm or release."""
     tried: list[float] = field(default_factory=list)
@@ -131,6 +132,8 @@ class FakeBucket:
         return self.head
 
     def release(self, *, last_rev: int, is_drained: bool) -> Head:
+        if self.release_faults:
+            raise self.release_faults.pop(0)
         self._do("release")
         self.reserved, self.is_drained = last_rev, is_drained
         return self.head
@@ -167,6 +170,8 @@ class FakeTender:
     holdings: Holdings = field(default_factory=Holdings)
     on_news: Callable[[], None] = lambda: None
     is_open: bool = True
+    is_ended: bool = False
+    on_close: Callable[[], None] = lambda: None
 
     def ask_full(self) -> None:
         self.asked += 1
@@ -179,8 +184,12 @@ class FakeTender:
             raise self.faults.pop(0)
         await asyncio.Event().wait()
 
+    def end(self) -> None:
+        self.is_ended = True
+
     def close(self) -> None:
         self.is_open = False
+        self.on_close()
 
 
 @dataclass

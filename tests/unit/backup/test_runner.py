@@ -366,6 +366,37 @@ def test_a_stop_ships_the_rest_and_releases_the_prefix(make: Make) -> None:
     virtual(work)
 
 
+def test_a_stop_releases_the_prefix_before_it_waits_for_tending(make: Make) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        then: list[list[tuple[float, str]]] = []
+        rig.tender.on_close = lambda: then.append([*rig.bucket.done])
+        rig.store.change()
+        await rig.backup.finish()
+        assert then == [[(0.0, "delta"), (0.0, "release")]]
+        assert rig.tender.is_ended
+
+    virtual(work)
+
+
+def test_a_hub_that_finds_its_prefix_taken_by_its_release_remembers_it(
+    make: Make, tmp_path: Path
+) -> None:
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        rig.bucket.release_faults = [FENCED]
+        with pytest.raises(Fenced):
+            await rig.backup.finish()
+        state = load_state(tmp_path)
+        assert state is not None
+        assert state.fenced_by == FENCED.by
+        assert not rig.tender.is_open
+
+    virtual(work)
+
+
 def test_a_stop_while_the_bucket_is_away_ends_without_an_error(make: Make) -> None:
     async def work() -> None:
         rig = make()

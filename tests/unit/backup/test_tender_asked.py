@@ -51,7 +51,7 @@ class Head:
     def head(self) -> "Head":
         return self
 
-    full = "there is one"
+    full, remote = "there is one", None
 
 
 @pytest.fixture(autouse=True)

@@ -1,12 +1,14 @@
 """Tending beside shipping: a real store and chain, a bucket in memory whose puts can be held."""
 
 import asyncio
+import datetime as dt
 import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 import pytest
 
 from hub.backup.lane import Lane
@@ -34,6 +36,7 @@ class Bucket(MemoryRemote):
         self.held: dict[str, Gate] = {}
         self.faults: dict[str, list[Exception]] = {}
         self.puts: list[str] = []
+        self.deletes: list[str] = []
 
     def hold(self, part: str) -> "Gate":
         """Hold the next put of a name with this part."""
@@ -48,6 +51,12 @@ class Bucket(MemoryRemote):
             if part in name and faults:
                 raise faults.pop(0)
         return super().put_if_absent(name, source)
+
+    def delete(self, name: str) -> None:
+        self.deletes.append(name)
+        for part in [each for each in self.held if each == f"delete {name}"]:
+            self.held.pop(part).wait()
+        super().delete(name)
 
     def damage(self, name: str) -> None:
         data = bytearray(self.get(name).data)
@@ -369,6 +378,43 @@ async def test_it_closes_in_the_middle_of_a_full(rig: Rig, where: str) -> None:
     assert rig.exports.are_closed()
     assert rig.failed == []
     assert rig.whole() == rig.store.position.revision
+
+
+async def test_it_closes_in_the_middle_of_a_probe(rig: Rig) -> None:
+    """A server may make those who race for one name wait for seconds, one after the other."""
+    gate = rig.remote.hold("/create-race-0")
+    rig.tender._next_s["probe"] = 0.0
+    running = asyncio.create_task(rig.tender.run())
+    await gate.reached()
+    running.cancel()
+    rig.tender.end()
+    gate.open()
+    await asyncio.to_thread(rig.tender.close)
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not any("swap-race" in name for name in rig.remote.puts)
+
+
+async def test_it_closes_in_the_middle_of_a_clean_up(rig: Rig) -> None:
+    """Thousands of objects may be to go; those that are left go the next time."""
+    rig.remote.now = rig.clock.now()
+    orphans = [f"e00000001/d0/{number}-{number + 1}-00000000.hs" for number in range(3)]
+    plan = {"hub_id": "hub", "time": "", "names": orphans}
+    rig.remote.put_if_absent("trash/1-0.json", msgspec.json.encode(plan))
+    for name in orphans:
+        rig.remote.put_if_absent(name, b"orphan")
+    rig.remote.now += dt.timedelta(hours=7)
+    gate = rig.remote.hold(f"delete {orphans[0]}")
+    rig.tender._next_s["clean"] = 0.0
+    running = asyncio.create_task(rig.tender.look())
+    await gate.reached()
+    running.cancel()
+    rig.tender.end()
+    gate.open()
+    await asyncio.to_thread(rig.tender.close)
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert set(orphans) & set(rig.remote.deletes) == {orphans[0]}
 
 
 async def test_it_closes_while_a_full_begins(rig: Rig) -> None:
