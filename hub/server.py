@@ -179,6 +179,7 @@ async def _run(
             after = store.revision if backup.has_lost_nothing else known
             restored = Restored(clock.now(), after, store.revision)
             await save_restored(store, restored)
+        backup.spend_claim()
         identity = await _fit(config, clock, store, identity)
         hub = _Hub(config, clock, store, backup=backup, identity=identity, restored=restored)
         with open_auditor(config.audit_log, clock, metrics) as auditor:

@@ -95,11 +95,14 @@ def begin(
     reserve: int = RESERVE,
     allowed: Allowed = Allowed(),  # noqa: B008  frozen
     place: str = "",
+    keeps_claim: bool = False,
 ) -> Begun:
     """Decide for a directory that holds a store, and become the writer of its prefix.
 
     Raises `StartRefused` with the arbiter's reason and hint, `CatchUpNeeded` when the store has to
     be built anew first, `ChainMoved` when others keep moving HEAD, and whatever the chain raises.
+    `keeps_claim`: the caller spends the claim, once it has written down where the state came from;
+    after a crash before that a start finds it beside its own epoch, where it is worth nothing else.
     """
     session = chain.clock.token(12).hex()
     for _ in range(_TRIES):
@@ -129,7 +132,8 @@ def begin(
         except ChainMoved:
             continue
         remember(directory, taken, dir_id=dir_id, place=place)
-        files.spend_claim(directory)
+        if not keeps_claim:
+            files.spend_claim(directory)
         return Begun(decision, taken, floor)
     raise ChainMoved(
         f"HEAD moved under {_TRIES} tries to take an epoch",

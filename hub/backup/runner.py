@@ -29,11 +29,11 @@ from hub.clock import Clock
 from hub.config import Config
 from hub.registry.catalog import Catalog
 from hub.store import Change, Revision, Store
-from snapshot.arbiter import Adopt, Allowed, Continue, Create, TakeClaim
+from snapshot.arbiter import Adopt, Allowed, Continue, Create, Decision, TakeClaim
 from snapshot.chain import Chain
 from snapshot.errors import Fenced, SnapshotError
 from snapshot.head import Head
-from snapshot.local import Claim, LocalState, load_claim, load_state, save_state
+from snapshot.local import Claim, LocalState, load_claim, load_state, save_state, spend_claim
 from snapshot.ship import Shipped, ship
 from snapshot.start import begin, remember, remember_fenced
 
@@ -112,14 +112,15 @@ class Backup:
             reserve=RESERVE,
             allowed=self._allowed,
             place=self._config.place,
+            keeps_claim=True,
         )
-        self.start_kind = START_KINDS.get(type(begun.decision), "continue")
-        is_other = isinstance(begun.decision, TakeClaim | Adopt)
+        self.start_kind = _start_kind(begun.decision, claim)
+        is_other = self.is_from_elsewhere
         self._asked_s = asked_s
         if not isinstance(begun.decision, Create):
             self._store.raise_floor(Revision(begun.floor), is_compacted=is_other)
         self._is_writer = True
-        self._claim = claim if isinstance(begun.decision, TakeClaim) else None
+        self._claim = claim if self.start_kind == "restored" else None
         if begun.head.full is None:
             self._pace.hurry()
         elif self._unshipped():  # a crash came before they were shipped
@@ -132,6 +133,11 @@ class Backup:
     def is_from_elsewhere(self) -> bool:
         """Whether the state may lack what another directory of this hub had."""
         return self.start_kind in {"restored", "adopted"}
+
+    def spend_claim(self) -> None:
+        """Forget that the state came from elsewhere: the store says it itself now, durably."""
+        if self._chain is not None:
+            spend_claim(self._dir)
 
     @property
     def has_lost_nothing(self) -> bool:
@@ -377,6 +383,13 @@ class Backup:
     def _release(self) -> Head:
         last = self._store.revision + _UNDER_WAY
         return self._require_chain().release(last_rev=last, is_drained=True)
+
+
+def _start_kind(decision: Decision, claim: Claim | None) -> str:
+    """Return how the hub began; a claim not spent yet is of a start that crashed on its way."""
+    if isinstance(decision, Continue) and claim is not None:
+        return START_KINDS[Adopt if claim.adopted else TakeClaim]
+    return START_KINDS.get(type(decision), "continue")
 
 
 def _often_enough(pace: PacePolicy, strict_s: int) -> PacePolicy:

@@ -9,7 +9,7 @@ import pytest
 
 from hub.backup.runner import RESERVE
 from hub.store import Op, Revision
-from snapshot.arbiter import Adopt, Create, Decision, TakeClaim
+from snapshot.arbiter import Adopt, Continue, Create, Decision, TakeClaim
 from snapshot.errors import (
     ChainMoved,
     Fenced,
@@ -21,9 +21,10 @@ from snapshot.errors import (
     SegmentCorrupt,
     SnapshotError,
 )
-from snapshot.local import load_state
+from snapshot.local import claim_on, load_claim, load_state, save_claim
 from tests.unit.backup.support import Make, build
 from tests.unit.backup.virtual import now_s, run
+from tests.unit.snapshot.support import StillClock
 
 FENCED = Fenced("another has taken this prefix", by="another", op="commit", object="HEAD")
 
@@ -205,6 +206,26 @@ def test_a_start_from_elsewhere_asks_for_a_full_and_forgets_old_watches(
         assert rig.tender.asked == 1
         await rig.run_for(20)
         assert rig.bucket.done == []
+
+    virtual(work)
+
+
+@pytest.mark.parametrize(("is_adopted", "kind"), [(False, "restored"), (True, "adopted")])
+def test_a_crash_right_after_the_epoch_does_not_make_a_start_forget_where_it_came_from(
+    make: Make, tmp_path: Path, *, is_adopted: bool, kind: str
+) -> None:
+    async def work() -> None:
+        rig = make(decision=Continue(floor=1000))
+        claim = claim_on(
+            rig.bucket.head, None, object_store="s3://b", clock=StillClock(), adopted=is_adopted
+        )
+        save_claim(tmp_path, claim)
+        await rig.start()
+        assert (rig.backup.start_kind, rig.backup.is_from_elsewhere) == (kind, True)
+        assert rig.store.floors == [(1000, True)]
+        assert rig.tender.asked == 1
+        rig.backup.spend_claim()
+        assert load_claim(tmp_path) is None
 
     virtual(work)
 
