@@ -46,7 +46,9 @@ from snapshot.remote import Remote
 from snapshot.seal import HubKey
 from snapshot.segment import Segment, check_hash
 
-_MAX_BRANCHES = 32
+_MAX_BRANCHES = 1024
+"""Bounds HEAD. What a forgotten fork left behind stands among the points of a time again, as long
+as it is kept: so nobody may get there within a retention."""
 
 
 class Base(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

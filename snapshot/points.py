@@ -10,6 +10,7 @@ before. Positions on a branch that a fork left behind are met by number only.
 AtTime(time_ms=1796094900000)
 """
 
+import bisect
 import datetime as dt
 import itertools
 from collections.abc import Iterable, Iterator
@@ -142,10 +143,10 @@ def _overlap(one: range, other: range) -> int:
 def points(catalog: Catalog, *, end: int | None = None) -> list[Point]:
     """Return every end of a segment in the past of `end` (default: HEAD's), oldest first."""
     head = catalog.head
-    last = head.seq if end is None else end
+    past = list(line(head.seq if end is None else end, catalog.branches))
     found: dict[int, Point] = {}
     for ref in catalog.segments:
-        if on_line(ref.seq, end=last, branches=catalog.branches):
+        if any(ref.seq in stretch for stretch in past):
             found[ref.seq] = Point(ref.seq, ref.to_rev, ref.time_ms)
     return [found[seq] for seq in sorted(found)]
 
@@ -217,35 +218,36 @@ def find_path(
 
 
 def _path(catalog: Catalog, seq: int, bad: frozenset[str]) -> tuple[SegmentRef, ...]:
-    fulls, onward = _usable(catalog, seq, bad)
-    for full in sorted(fulls, key=lambda ref: ref.seq, reverse=True):
-        came = _spread({full.seq}, onward)
-        if seq == full.seq or seq in came:
-            return (full, *_steps(came, seq, start=full.seq))
+    """Go back from a position to the nearest full from which it is reached."""
+    past = list(line(seq, catalog.branches))
+    onward: dict[int, list[SegmentRef]] = {}
+    last = bisect.bisect_right(catalog.segments, seq, key=lambda ref: ref.seq)
+    for at in range(last - 1, -1, -1):
+        ref = catalog.segments[at]
+        if ref.name in bad or not any(ref.seq in stretch for stretch in past):
+            continue
+        if ref.is_delta:
+            onward.setdefault(ref.from_seq, []).append(ref)
+            continue
+        came = _spread({ref.seq}, onward)
+        if seq == ref.seq or seq in came:
+            return (ref, *_steps(came, seq, start=ref.seq))
     return ()
 
 
 def _reachable(catalog: Catalog, end: int, bad: frozenset[str]) -> set[int]:
     """Return every position in the past of `end` that can be restored."""
-    fulls, onward = _usable(catalog, end, bad)
-    starts = {ref.seq for ref in fulls}
-    return starts | set(_spread(starts, onward))
-
-
-def _usable(
-    catalog: Catalog, end: int, bad: frozenset[str]
-) -> tuple[list[SegmentRef], dict[int, list[SegmentRef]]]:
-    """Return the fulls in the past of `end`, and the deltas by where they begin."""
-    fulls: list[SegmentRef] = []
+    past = list(line(end, catalog.branches))
+    starts: set[int] = set()
     onward: dict[int, list[SegmentRef]] = {}
     for ref in catalog.segments:
-        if ref.name in bad or not on_line(ref.seq, end=end, branches=catalog.branches):
+        if ref.name in bad or not any(ref.seq in stretch for stretch in past):
             continue
         if ref.is_delta:
             onward.setdefault(ref.from_seq, []).append(ref)
         else:
-            fulls.append(ref)
-    return fulls, onward
+            starts.add(ref.seq)
+    return starts | set(_spread(starts, onward))
 
 
 def _spread(starts: set[int], onward: dict[int, list[SegmentRef]]) -> dict[int, SegmentRef]:

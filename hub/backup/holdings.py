@@ -13,7 +13,7 @@ from snapshot.catalog import Catalog
 from snapshot.errors import IntegrityError
 from snapshot.head import Head, SegmentRef
 from snapshot.pins import Pin
-from snapshot.points import find_path, on_line
+from snapshot.points import find_path, line
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ NOTHING_HELD = Holdings()
 def holdings_of(catalog: Catalog, pins: Iterable[Pin]) -> Holdings:
     """Return what a catalog holds; of branches that a fork left behind only what is pinned."""
     pinned = frozenset(name for pin in pins for name in _end_of(catalog, pin.seq))
-    head = catalog.head
+    past = list(line(catalog.head.seq, catalog.branches))
     listed = (
         ref
         for ref in catalog.segments
-        if ref.name in pinned or on_line(ref.seq, end=head.seq, branches=head.branches)
+        if ref.name in pinned or any(ref.seq in stretch for stretch in past)
     )
     return Holdings(_newest(listed, pinned), pinned)
 
