@@ -199,9 +199,14 @@ def _build(
     )
 
 
+def needed_bytes(head: Head) -> int:
+    """Return about how much room the newest state takes while it is built, segments included."""
+    return _SPACE_FACTOR * sum(ref.size for ref in head.segments)
+
+
 def _check_space(place: Path, head: Head) -> None:
     """Refuse early when the volume cannot take the segments and the store."""
-    needed = _SPACE_FACTOR * sum(ref.size for ref in head.segments)
+    needed = needed_bytes(head)
     free = shutil.disk_usage(place).free
     if free < needed:
         raise SnapshotError(

@@ -11,6 +11,7 @@ turns out to be damaged asks for a full, so that the newest state can be restore
 
 import asyncio
 import contextlib
+import errno
 import shutil
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -43,6 +44,7 @@ from snapshot.merging import write_merge
 from snapshot.pins import list_pins
 from snapshot.policy import Due, Merge, Policy, full_due, merge_due
 from snapshot.remote.probe import probe
+from snapshot.restore import needed_bytes
 from snapshot.retention import Retention, Verdict
 from snapshot.ship import FullBegun, Shipped, begin_full, put_full, read_back
 from snapshot.start import RESERVE
@@ -51,6 +53,8 @@ from snapshot.verify import verify
 _log = structlog.get_logger("hub.backup")
 _T = TypeVar("_T")
 REPEATED = (RemoteError, ChainMoved, OSError)
+_DRILL_ROOM = 2
+"""Room asked for before a drill, times what it takes: the hub writes on the same volume."""
 _SHORTENING = frozenset({"merge", "full"})
 """What a damaged segment keeps from being done, and a new full makes unnecessary."""
 
@@ -321,6 +325,7 @@ class Tender:
             key = load_hub_key(self._config.hub_key_path(), outside=self._config.data_dir)
             check_key(head, key)
             with _scratch(self._spool, "drill") as place:
+                _check_room(place, _DRILL_ROOM * needed_bytes(head))
                 found = verify(self._remote, key, clock=self._clock, scratch=place, deep=True)
             revision = found.revision
             if found.damaged:
@@ -368,6 +373,14 @@ class Tender:
         """Wait for what the thread is doing."""
         self.end()
         self._lane.close()
+
+
+def _check_room(place: Path, needed: int) -> None:
+    """Raise OSError, which is tried again, rather than fill the volume that the store is on."""
+    free = shutil.disk_usage(place).free
+    if free < needed:
+        what = f"{free >> 20} MiB are free, {needed >> 20} MiB are needed beside the store"
+        raise OSError(errno.ENOSPC, what)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime as dt
+import shutil
 import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from snapshot.chain import Chain
 from snapshot.errors import Fenced, RemoteUnavailable
 from snapshot.policy import Policy
 from snapshot.remote import Source
+from snapshot.restore import needed_bytes
 from snapshot.ship import Shipped, ship
 from snapshot.verify import verify
 from tests.fault.memory_remote import MemoryRemote
@@ -327,6 +329,21 @@ async def test_a_drill_tells_that_the_key_file_is_gone_and_the_hub_goes_on(rig: 
     await rig.tender.look()
     assert rig.tender.tended.drill is not None
     assert "does not exist" in rig.tender.tended.drill.problem
+
+
+async def test_a_drill_leaves_the_volume_its_room(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that is built beside a live one must not take what that one still has to write on."""
+    needed = needed_bytes(rig.chain.head)
+    free = shutil.disk_usage(rig.directory)._replace(free=2 * needed - 1)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
+    rig.tender._next_s["drill"] = 0.0
+    await rig.tender.look()
+    ((name, error),) = rig.failed
+    assert (name, isinstance(error, OSError)) == ("drill", True)
+    assert rig.tender.tended.drill is None, "nothing is known to be wrong with the bucket"
+    assert rig.tender._asked is None
 
 
 async def test_a_list_check_tells_what_is_missing_and_heals_the_newest_state(rig: Rig) -> None:
