@@ -415,13 +415,14 @@ async def test_it_closes_in_the_middle_of_a_probe(rig: Rig) -> None:
 async def test_it_closes_in_the_middle_of_a_clean_up(rig: Rig) -> None:
     """Thousands of objects may be to go; those that are left go the next time."""
     rig.remote.now = rig.clock.now()
-    orphans = [f"e00000001/d0/{number}-{number + 1}-00000000.hs" for number in range(3)]
+    orphans = [f"e00000001/d0/{number}-{number + 1}-00000000.hs" for number in range(50)]
     plan = {"hub_id": "hub", "time": "", "names": orphans}
     rig.remote.put_if_absent("trash/1-0.json", msgspec.json.encode(plan))
     for name in orphans:
         rig.remote.put_if_absent(name, b"orphan")
     rig.remote.now += dt.timedelta(hours=7)
     gate = rig.remote.hold(f"delete {orphans[0]}")
+    rig.remote.held |= {f"delete {name}": gate for name in orphans}
     rig.tender._next_s["clean"] = 0.0
     running = asyncio.create_task(rig.tender.look())
     await gate.reached()
@@ -431,7 +432,8 @@ async def test_it_closes_in_the_middle_of_a_clean_up(rig: Rig) -> None:
     await asyncio.to_thread(rig.tender.close)
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert set(orphans) & set(rig.remote.deletes) == {orphans[0]}
+    deleted = set(orphans) & set(rig.remote.deletes)
+    assert 1 <= len(deleted) < 20
 
 
 async def test_it_closes_while_a_full_begins(rig: Rig) -> None:
