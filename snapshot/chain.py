@@ -80,6 +80,9 @@ class Chain:
         self._given_up: set[str] = set()
         """Nonces of writes that stayed without an answer."""
         self._is_writer = False
+        self.looks_first = False
+        """Whether HEAD is read before each swap, for a bucket that does not honour conditions. Two
+        who write at the same moment still overwrite one another, once; from then on one knows."""
 
     @property
     def head(self) -> Head:
@@ -398,6 +401,8 @@ class Chain:
         if self._held is None:
             raise ValueError("HEAD has not been read")
         try:
+            if self.looks_first:
+                self._look(op)
             etag = self.remote.put_if_match(HEAD, encode_head(new, self.key), etag=self._held.etag)
         except ObjectMissing as error:
             raise HeadGone("HEAD is gone", op=op, object=HEAD) from error
@@ -408,6 +413,14 @@ class Chain:
             self._held = _Held(new, etag)
             self._given_up.clear()  # HEAD has moved: none of them can land any more
         return self._held.head
+
+    def _look(self, op: str) -> None:
+        """Find out what a bucket that honours conditions would say."""
+        found = self._read()
+        if found is None:
+            raise ObjectMissing("HEAD is gone", op=op, object=HEAD)
+        if found.head.nonce != self.head.nonce:
+            raise PreconditionFailed("another HEAD is there", op=op, object=HEAD)
 
     def _resolve(
         self, new: Head, error: PreconditionFailed | RemoteUnavailable, *, op: str

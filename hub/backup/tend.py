@@ -43,7 +43,7 @@ from snapshot.listing import Listing, examine
 from snapshot.merging import write_merge
 from snapshot.pins import list_pins
 from snapshot.policy import Due, Merge, Policy, full_due, merge_due
-from snapshot.remote.probe import probe
+from snapshot.remote.probe import FencingLevel, probe
 from snapshot.restore import needed_bytes
 from snapshot.retention import Retention, Verdict
 from snapshot.ship import FullBegun, Shipped, begin_full, put_full, read_back
@@ -263,6 +263,7 @@ class Tender:
 
     async def _probe(self) -> None:
         found = await self._lane.run(probe, self._remote, self._clock)
+        self._chain.looks_first = found.fencing_level is not FencingLevel.ENFORCED
         self._next_s["probe"] = float("inf")
         self._found(
             replace(

@@ -365,6 +365,23 @@ async def test_a_probe_tells_what_the_bucket_enforces(rig: Rig) -> None:
     tended = rig.tender.tended
     assert (tended.fencing_level, tended.missing) == (2, ())
     assert tended.clock_offset_s is not None
+    assert not rig.chain.looks_first
+
+
+async def test_on_a_bucket_without_a_fence_head_is_looked_at_before_every_commit(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = rig.remote.put_if_match
+
+    def careless(name: str, source: bytes, *, etag: str) -> str:
+        is_there = any(entry.name == name for entry in rig.remote.list(name))
+        return real(name, source, etag=rig.remote.get(name).etag if is_there else etag)
+
+    monkeypatch.setattr(rig.remote, "put_if_match", careless)
+    rig.tender._next_s["probe"] = 0.0
+    await rig.tender.look()
+    assert rig.tender.tended.fencing_level == 1
+    assert rig.chain.looks_first
 
 
 async def test_a_clean_up_that_cannot_see_everything_asks_for_no_full(rig: Rig) -> None:

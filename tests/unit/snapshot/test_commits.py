@@ -25,6 +25,7 @@ from snapshot.merging import write_merge
 from snapshot.points import points
 from snapshot.remote import Remote
 from snapshot.segment import Segment
+from tests.fault.memory_remote import MemoryRemote
 from tests.unit.snapshot.support import (
     HUB_ID,
     KEY,
@@ -460,6 +461,33 @@ def test_no_branch_that_was_left_behind_comes_back_among_the_points(hand: Hand) 
     assert (head.last_seq, head.branches[-1].epoch) == (45, 40)
     found = points(load_catalog(chain.remote, head, chain.key))
     assert [point.seq for point in found] == [ref.seq for ref in head.segments]
+
+
+class Careless(MemoryRemote):
+    """A server that takes a condition and does not look at it."""
+
+    def put_if_match(self, name: str, source: bytes, *, etag: str) -> str:
+        del etag
+        self.delete(name)
+        return self.put_if_absent(name, source)
+
+
+def test_on_a_bucket_that_ignores_conditions_the_old_writer_still_finds_out(tmp_path: Path) -> None:
+    bucket = Careless()
+    chain, rival = (Chain(bucket, KEY, clock=StillClock(seed)) for seed in ("old", "new"))
+    take(chain)
+    hand = Hand(chain, tmp_path)
+    hand.base()
+    chain.looks_first = True
+    hand.delta()
+    taken = take(rival, "b")
+    with pytest.raises(Fenced):
+        hand.delta()
+    assert rival.read_head() == taken
+    chain.remote.delete("HEAD")
+    rival.looks_first = True
+    with pytest.raises(HeadGone):
+        rival.confirm()
 
 
 def test_a_move_ends_the_chain_for_a_live_writer(hand: Hand, rival: Chain) -> None:
