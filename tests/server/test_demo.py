@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from tests.seaweed import seaweed
@@ -23,7 +24,7 @@ def run_demo(home: Path, *flags: str, **environ: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=55,
+        timeout=110,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -32,7 +33,7 @@ def run_demo(home: Path, *flags: str, **environ: str) -> str:
 def check(said: str, clusters: int) -> None:
     """The statements that the demo is for, word by word."""
     verdicts = re.findall(r"^(ok|FAILED)  +(.*)$", said, flags=re.MULTILINE)
-    assert [verdict for verdict, _ in verdicts] == ["ok"] * 7, said
+    assert [verdict for verdict, _ in verdicts] == ["ok"] * 11, said
     text = "\n".join(statement for _, statement in verdicts)
     assert f"{clusters}/{clusters} clusters joined, {clusters}/{clusters} works applied" in text
     assert text.count(f"{clusters}/{clusters} add-ons available") == 2
@@ -49,13 +50,20 @@ def check(said: str, clusters: int) -> None:
     assert state is not None, said
     assert state[3] == f"{state[1]} at revision {state[2]}"
     assert "kill to serving" in said
+    assert f"migrate: {clusters} of {clusters} clusters are back" in text
+    assert (
+        f"{clusters} clusters noticed a gap and nothing else: 0 new CSRs, 0 works evicted" in text
+    )
+    assert "the prefix left behind says where the hub went" in text
 
 
+@pytest.mark.timeout(120)
 def test_the_demo_brings_every_cluster_back_without_a_new_csr(tmp_path: Path) -> None:
     check(run_demo(tmp_path), 25)
     assert list(tmp_path.iterdir()) == [], "it cleans up"
 
 
+@pytest.mark.timeout(120)
 def test_the_same_demo_against_a_real_s3_server(tmp_path: Path) -> None:
     with seaweed() as server:
         url = server.url("hubs/demo")

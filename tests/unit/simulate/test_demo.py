@@ -7,6 +7,8 @@ import pytest
 
 from hub.meta import Obj
 from hub.store import Position, Revision
+from tests.unit.snapshot.support import head
+from tools.demo_move import Moved, MovePlan, compare_move
 from tools.demo_result import Before, DemoPlan, DemoResult, compare
 from tools.simulate.identity import Identity, IdentityStore
 from tools.simulate.look import Sight
@@ -18,6 +20,7 @@ _REPORT: Obj = {
     "addons_done": 1,
     "csrs_created": 0,
     "certificates_reused": 1,
+    "evictions": {"begun": 0, "ended": 0},
 }
 _SIGHT = Sight(b"ca", frozenset({"csr-1"}), {"managedclusters//c1": "u"})
 _ROW: Obj = {
@@ -87,6 +90,7 @@ def test_another_hub_fails(tmp_path: Path, change: dict[str, object]) -> None:
         {"clusters_available": 0},
         {"works_done": 0},
         {"addons_done": 0},
+        {"evictions": {"begun": 1, "ended": 1}},
     ],
 )
 def test_agents_that_did_not_simply_go_on_fail(tmp_path: Path, second: Obj) -> None:
@@ -109,6 +113,42 @@ def test_another_number_of_clusters_fails(tmp_path: Path, rows: list[Obj]) -> No
 
 def test_when_a_cluster_was_heard_of_is_another_matter(tmp_path: Path) -> None:
     assert _check(tmp_path, rows=[{**_ROW, "heard": "2026-01-01T00:01:00Z"}]).is_passed
+
+
+def _check_move(directory: Path, **change: object) -> bool:
+    plan = DemoPlan(directory=directory, object_store="file:///nowhere", clusters=1)
+    IdentityStore(plan.state_dir).save(Identity("c1", "abcde", "cert", "key", 1))
+    left, reached = head(full=None, moved="file:///nowhere-moved"), head(full=None)
+    says = {"clusters": {"says": "1 of 1 clusters are back", "at_seconds": 1.0}}
+    found = Moved(_SIGHT, {"c1": "cert"}, 0, says, _SIGHT, (left, reached), _REPORT)
+    found = dataclasses.replace(found, **change)  # type: ignore[arg-type]  # one field of each type
+    moving = MovePlan(plan, directory / "kubeconfig", "127.0.0.1:1", [])
+    return all(check.is_true for check in compare_move(moving, found))
+
+
+def test_a_move_that_nobody_noticed_passes(tmp_path: Path) -> None:
+    assert _check_move(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"exit_status": 1},
+        {"after": None},
+        {"after": dataclasses.replace(_SIGHT, ca_pem=b"another")},
+        {"after": dataclasses.replace(_SIGHT, csr_uids=frozenset({"csr-1", "csr-2"}))},
+        {"after": dataclasses.replace(_SIGHT, uids={})},
+        {"heads": ()},
+        {"heads": (head(full=None), head(full=None))},
+        {"report": {**_REPORT, "csrs_created": 1}},
+        {"report": {**_REPORT, "evictions": {"begun": 1}}},
+        {"report": {}},
+        {"certificates": {"c1": "another"}},
+    ],
+    ids=str,
+)
+def test_a_move_that_was_noticed_fails(tmp_path: Path, change: dict[str, object]) -> None:
+    assert not _check_move(tmp_path, **change)
 
 
 def test_a_result_without_statements_is_no_success() -> None:
