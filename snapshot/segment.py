@@ -137,15 +137,31 @@ def open_segment(path: Path, key: seal.HubKey, *, name: str = "") -> Iterator["S
         yield SegmentReader(file, key, name=name or path.name)
 
 
+class _Hashed:
+    """A file whose bytes are hashed as they are read.
+
+    An object of its own, so that the decompressor does not lead back to the `SegmentReader` that
+    holds it: the garbage collector sees no cycle through its C code, and each would be kept.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.hash = file, hashlib.blake2b(digest_size=HASH_BYTES)
+
+    def read(self, length: int) -> bytes:
+        """Read up to `length` bytes."""
+        data = self.file.read(length)
+        self.hash.update(data)
+        return data
+
+
 class SegmentReader:
     """One pass over a segment: `header`, `preamble`, then `records()` once."""
 
     def __init__(self, file: BinaryIO, key: seal.HubKey, *, name: str) -> None:
-        self._file, self._name = file, name
-        self._hash = hashlib.blake2b(digest_size=HASH_BYTES)
-        prefix = self._read(PREFIX_BYTES)
+        self._bytes, self._name = _Hashed(file), name
+        prefix = self._bytes.read(PREFIX_BYTES)
         length = header_bytes(prefix, name=name)
-        sealed = decode(prefix + self._read(length - PREFIX_BYTES), name=name)
+        sealed = decode(prefix + self._bytes.read(length - PREFIX_BYTES), name=name)
         if sealed.key_id.hex() != key.fingerprint:
             raise KeyMismatch(
                 f"sealed under key {sealed.key_id.hex()}, the key at hand is {key.fingerprint}",
@@ -154,7 +170,7 @@ class SegmentReader:
             )
         keys = seal.derive_segment_keys(seal.unwrap(sealed.wrapped_key, key, name=name))
         self.header = check_mac(sealed, keys.mac, name=name)
-        self._frames = seal.FrameReader(self._read, keys.frame, name=name)
+        self._frames = seal.FrameReader(self._bytes.read, keys.frame, name=name)
         source = cast("IO[bytes]", self._frames)  # stream_reader calls nothing but read()
         inflated = zstandard.ZstdDecompressor().stream_reader(source)
         self._plain = io.BufferedReader(inflated, _BATCH_BYTES)
@@ -221,14 +237,9 @@ class SegmentReader:
         """Check that nothing follows the end, and the trailer."""
         if self._plain.read(1) or self._frames.read(1):
             raise self.corrupt("the body goes on after its end")
-        digest = self._hash.digest()
-        if not hmac.compare_digest(self._file.read(HASH_BYTES + 1), digest):
+        digest = self._bytes.hash.digest()
+        if not hmac.compare_digest(self._bytes.file.read(HASH_BYTES + 1), digest):
             raise self.corrupt("the trailer's hash does not match")
-
-    def _read(self, length: int) -> bytes:
-        data = self._file.read(length)
-        self._hash.update(data)
-        return data
 
 
 def _in_key_order(records: Iterator[Record], reader: SegmentReader) -> Iterator[Record]:

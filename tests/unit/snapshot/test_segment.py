@@ -1,7 +1,9 @@
 """Segments: what goes in comes out, and nothing else ever does."""
 
+import gc
 import os
 import tracemalloc
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -277,3 +279,14 @@ def test_memory_stays_at_a_few_frames_both_ways(tmp_path: Path) -> None:
 
 def test_the_file_is_private(tmp_path: Path) -> None:
     assert cut(tmp_path / "s.hs", DELTA).path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_reader_is_gone_when_it_is_let_go(tmp_path: Path) -> None:
+    """A cycle through the decompressor would never be collected: half a megabyte a segment."""
+    path = cut(tmp_path / "s.hs", DELTA).path
+    with open_segment(path, KEY) as reader:
+        list(reader.records())
+        seen = weakref.ref(reader)
+    del reader
+    gc.collect()
+    assert seen() is None
