@@ -233,7 +233,7 @@ def _store_errors(directory: Path) -> Iterator[None]:
         raise TargetNotEmpty(str(error), op="build", object=place) from error
     except hub_store.MapFull as error:
         hint = "free space on the volume, or restore to another one"
-        raise SnapshotError(str(error), op="build", object=place, hint=hint) from error
+        raise SnapshotError("the volume is full", op="build", object=place, hint=hint) from error
 
 
 @contextlib.contextmanager

@@ -240,9 +240,14 @@ class Backup:
         """Return why the hub must not write for now, "" when it may.
 
         With strict fencing a hub that has not been told by the bucket for a while that the prefix
-        is still its own stops writing; without, it goes on.
+        is still its own stops writing; without, it goes on, until the revisions are used up that
+        HEAD reserves: beyond them a restore elsewhere could give out the same ones.
         """
-        if not self._config.strict_fencing or self._chain is None:
+        if self._chain is None or not self._is_writer:
+            return ""
+        if self._store.revision + _UNDER_WAY >= self._chain.head.reserved_rev:
+            return "the revisions reserved in the object store are used up, and it does not answer"
+        if not self._config.strict_fencing:
             return ""
         silent_s = self._clock.monotonic_s() - self._asked_s
         if silent_s < self._config.strict_fencing:

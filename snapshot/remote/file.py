@@ -43,7 +43,8 @@ class FileRemote:
             hint = "check that the object store is up: file:// needs a directory there"
             what = "it is a file, not a directory"
             raise RemoteUnavailable(what, op="open", object=self.url, hint=hint)
-        with _errors("open", self.url):
+        self._seen: tuple[int, int] | None = None
+        with self._errors("open", ""):
             self._sweep()
 
     @property
@@ -53,14 +54,14 @@ class FileRemote:
 
     def get(self, name: str) -> Blob:
         """Read an object whole."""
-        with _errors("get", self._at(name)):
+        with self._errors("get", name):
             data = self._path(name).read_bytes()
         return Blob(data, _etag(data))
 
     def get_to_file(self, name: str, path: Path) -> int:
         """Copy an object into a new file."""
         with (
-            _errors("get", self._at(name)),
+            self._errors("get", name),
             self._path(name).open("rb") as source,
             new_file(path) as target,
         ):
@@ -69,7 +70,7 @@ class FileRemote:
 
     def put_if_absent(self, name: str, source: Source) -> str:
         """Write under a temporary name, then link the object's own: exactly one link succeeds."""
-        with _errors("put", self._at(name)), self._spooled(source) as (spooled, etag):
+        with self._errors("put", name), self._spooled(source) as (spooled, etag):
             path = self._path(name)
             _make_dirs(path.parent)
             os.link(spooled, path)
@@ -79,7 +80,7 @@ class FileRemote:
     def put_if_match(self, name: str, source: bytes, *, etag: str) -> str:
         """Compare and rename under the directory's lock."""
         with (
-            _errors("put", self._at(name)),
+            self._errors("put", name),
             self._spooled(source) as (spooled, new_etag),
             self._lock(),
         ):
@@ -92,12 +93,12 @@ class FileRemote:
 
     def head(self, name: str) -> Entry:
         """Stat an object."""
-        with _errors("head", self._at(name)):
+        with self._errors("head", name):
             return _entry(name, self._path(name).stat())
 
     def list(self, under: str = "") -> Iterator[Entry]:
         """Walk the directory, leaving out our own files."""
-        with _errors("list", self._at(under)):
+        with self._errors("list", under):
             names = sorted(name for name in self._names() if name.startswith(under))
         for name in names:
             with contextlib.suppress(ObjectMissing):  # deleted since the walk
@@ -106,7 +107,7 @@ class FileRemote:
     def delete(self, name: str) -> None:
         """Unlink under the lock, so that no compare-and-swap loses its object half-way."""
         with (
-            _errors("delete", self._at(name)),
+            self._errors("delete", name),
             self._lock(),
             contextlib.suppress(FileNotFoundError),
         ):
@@ -117,9 +118,26 @@ class FileRemote:
     def close(self) -> None:
         """Nothing is held between calls."""
 
-    def _at(self, name: str) -> str:
-        """Return where an object is, for messages."""
-        return f"{self.url}/{name}"
+    @contextlib.contextmanager
+    def _errors(self, op: str, name: str) -> Iterator[None]:
+        """Translate errors; refuse a directory that has gone, or has become another one."""
+        place = f"{self.url}/{name}" if name else self.url
+        with _errors(op, place):
+            self._check_root(op, place)
+            yield
+            self._seen = self._seen or _identity(self._root)
+
+    def _check_root(self, op: str, place: str) -> None:
+        """Tell a mount that is lost from objects that were deleted: nothing is made anew there."""
+        seen, now = self._seen, _identity(self._root)
+        if seen is not None and now != seen:
+            raise RemoteUnavailable(
+                "the directory is gone, or another one is there now",
+                op=op,
+                object=place,
+                hint="mount the object store's file system again, or put the directory back",
+            )
+        self._seen = now or seen
 
     def _path(self, name: str) -> Path:
         return self._root / check_name(name)
@@ -165,6 +183,15 @@ class FileRemote:
                 with contextlib.suppress(FileNotFoundError, BlockingIOError), rest.open("rb") as f:
                     fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     rest.unlink()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a directory from another one at its place; None: there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _etag(data: bytes) -> str:

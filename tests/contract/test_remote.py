@@ -53,6 +53,29 @@ def test_reading_a_mistyped_directory_does_not_make_it(tmp_path: Path) -> None:
     assert not (tmp_path / "typo").exists()
 
 
+def test_a_directory_that_goes_away_is_no_answer_and_is_not_made_anew(tmp_path: Path) -> None:
+    """A mount that is lost must not look like objects that somebody deleted."""
+    bucket, aside = tmp_path / "bucket", tmp_path / "aside"
+    remote = open_remote(bucket.as_uri())
+    etag = remote.put_if_absent("HEAD", b"1")
+    bucket.rename(aside)
+    for _ in range(2):
+        with pytest.raises(RemoteUnavailable, match="the directory is gone"):
+            remote.put_if_match("HEAD", b"2", etag=etag)
+        with pytest.raises(RemoteUnavailable, match="the directory is gone"):
+            remote.get("HEAD")
+        with pytest.raises(RemoteUnavailable, match="the directory is gone"):
+            list(remote.list())
+        assert not bucket.exists()
+        bucket.mkdir()  # what a mount leaves behind that is lost
+        with pytest.raises(RemoteUnavailable, match="another one is there"):
+            remote.put_if_absent("x", b"1")
+        assert list(bucket.iterdir()) == []
+        bucket.rmdir()
+    aside.rename(bucket)
+    assert remote.put_if_match("HEAD", b"2", etag=etag)
+
+
 def test_the_rest_of_a_crash_is_swept_and_a_live_spool_is_not(tmp_path: Path) -> None:
     open_remote(tmp_path.as_uri()).put_if_absent("x", b"1")
     (tmp_path / ".tmp" / "dead").write_bytes(b"half")

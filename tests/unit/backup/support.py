@@ -155,7 +155,8 @@ class FakeBucket:
 
 def at(revision: int) -> Head:
     """HEAD at a revision."""
-    return head(full=full_ref(revision)) if revision else head(full=None)
+    full = full_ref(revision) if revision else None
+    return head(full=full, reserved_rev=100_000)
 
 
 @dataclass

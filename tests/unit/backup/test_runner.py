@@ -516,6 +516,21 @@ def test_without_strict_fencing_no_silence_stops_a_write(make: Make) -> None:
     virtual(work)
 
 
+def test_no_revision_is_handed_out_that_head_does_not_reserve(make: Make) -> None:
+    """An outage of weeks: a restore elsewhere goes on above what is reserved, and nowhere else."""
+
+    async def work() -> None:
+        rig = make()
+        await rig.start()
+        reserved = rig.bucket.head.reserved_rev
+        rig.store.rev = reserved - 10_001
+        assert rig.backup.write_refusal() == ""
+        rig.store.rev = reserved - 10_000
+        assert "are used up" in rig.backup.write_refusal()
+
+    virtual(work)
+
+
 # ------------------------------------------------------------------ what is told
 
 

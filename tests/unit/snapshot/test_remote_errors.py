@@ -116,7 +116,7 @@ def test_a_directory_that_cannot_be_made_is_no_missing_object() -> None:
     with pytest.raises(RemoteDenied) as caught:
         open_remote("file:///proc/zz").put_if_absent("HEAD", b"1")
     assert "file:///proc/zz" in str(caught.value)
-    assert "--object-store file:///dir" in caught.value.hint
+    assert "a local disk: file:///dir" in caught.value.hint
 
 
 def test_a_file_is_no_object_store(tmp_path: Path) -> None:
