@@ -145,7 +145,19 @@ def test_a_move_that_nobody_noticed_passes(tmp_path: Path) -> None:
         {"report": {}},
         {"certificates": {"c1": "another"}},
     ],
-    ids=str,
+    ids=[
+        "exit",
+        "nobody",
+        "another CA",
+        "a new CSR",
+        "other uids",
+        "no HEAD",
+        "not moved",
+        "an agent's CSR",
+        "an eviction",
+        "no report",
+        "another certificate",
+    ],
 )
 def test_a_move_that_was_noticed_fails(tmp_path: Path, change: dict[str, object]) -> None:
     assert not _check_move(tmp_path, **change)
