@@ -389,8 +389,8 @@ def machine(root: Path) -> Obj:
     }
 
 
-async def measure(root: Path, counts: list[int], works: int) -> Obj:
-    """Measure each count and return everything as JSON."""
+async def measure(root: Path, counts: list[int], works: int, out: Path | None) -> None:
+    """Measure each count, and write what there is after each as JSON."""
     with seaweed(bucket="sizing") as server:
         os.environ.update(server.environ)
         runs = []
@@ -401,7 +401,9 @@ async def measure(root: Path, counts: list[int], works: int) -> Obj:
             figures = await Run(place, count, works=works, server=server).run()
             runs.append(figures.as_obj() | {"load": [load[0], os.getloadavg()[0]]})
             shutil.rmtree(place)
-    return {"machine": machine(root), "runs": runs}
+            if out is not None:
+                found = {"machine": machine(root), "runs": runs}
+                out.write_text(json.dumps(found, indent=2) + "\n")
 
 
 def main() -> None:
@@ -419,10 +421,8 @@ def main() -> None:
     say_load()
     with tempfile.TemporaryDirectory(prefix="hublet-sizing-", dir=arguments.dir) as name:
         cache_bytecode(Path(name))
-        found = asyncio.run(measure(Path(name), arguments.clusters, arguments.works))
+        asyncio.run(measure(Path(name), arguments.clusters, arguments.works, arguments.out))
     say_load()
-    if arguments.out:
-        arguments.out.write_text(json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":
