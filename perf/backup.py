@@ -401,9 +401,12 @@ async def measure(root: Path, counts: list[int], works: int, out: Path | None) -
             figures = await Run(place, count, works=works, server=server).run()
             runs.append(figures.as_obj() | {"load": [load[0], os.getloadavg()[0]]})
             shutil.rmtree(place)
-            if out is not None:
-                found = {"machine": machine(root), "runs": runs}
-                out.write_text(json.dumps(found, indent=2) + "\n")
+            _keep(out, {"machine": machine(root), "runs": runs})
+
+
+def _keep(out: Path | None, found: Obj) -> None:
+    if out is not None:
+        out.write_text(json.dumps(found, indent=2) + "\n")
 
 
 def main() -> None:
