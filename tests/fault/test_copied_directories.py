@@ -556,7 +556,7 @@ async def test_a_hub_is_not_moved_into_what_another_left(scene: Scene) -> None:
         pass
     (scene.path / "new" / HEAD).unlink()
     move = {"prefix": "new", "source": "Snapshot", "url": scene.url()}
-    with pytest.raises(ForeignPrefix, match="was written by hub"):
+    with pytest.raises(ForeignPrefix, match="was written by another hub"):
         async with scene.hub("moved", **move):
             pass
     assert scene.head().moved == ""
