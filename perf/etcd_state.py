@@ -77,8 +77,12 @@ class States:
         await self.start_hub()
         await wait_shipped(self._hub.kubeconfig, 120)
         async with self.site.admin() as client:
+            spent = 'hublet_backup_duration_seconds_sum{{kind="full",phase="{}"}}'
+            cut_s, put_s = [
+                await read_metric(client, spent.format(phase)) for phase in ("cut", "put")
+            ]
             self.hub_snapshot = Snapshot(
-                await read_metric(client, 'hublet_backup_seconds_sum{kind="full"}'),
+                cut_s + put_s,
                 int(await read_metric(client, 'hublet_backup_last_bytes{kind="full"}')),
             )
         self.stop_hub()

@@ -126,13 +126,15 @@ class Sizing:
             f"{found['hublet_store_objects']:.0f}, {found['hublet_store_log_entries']:.0f}",
         )
         say("data file", f"{found['hublet_store_file_bytes'] / 2**20:.1f} MiB")
-        for kind in ("full", "delta"):
+        for kind in ("full", "d0"):
             label = f'{{kind="{kind}"}}'
             count = found[f"hublet_backup_segments_total{label}"]
             if not count:
                 continue
             size = found[f"hublet_backup_bytes_total{label}"] / count
-            seconds = found[f"hublet_backup_seconds_sum{label}"] / count
+            spent = (f'{{kind="{kind}",phase="{phase}"}}' for phase in ("cut", "put"))
+            seconds = sum(found[f"hublet_backup_duration_seconds_sum{each}"] for each in spent)
+            seconds /= count
             last = found[f"hublet_backup_last_bytes{label}"]
             each = f"{size / 1024:.1f} KiB in {seconds * 1000:.1f} ms"
             say(f"{kind}s: count, mean, last", f"{count:.0f}, {each}, {last / 1024:.1f} KiB")
