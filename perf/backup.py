@@ -61,6 +61,7 @@ class Run:
         await hub.wait_ready()
         self._join(hub)
         with self._fleet(hub):
+            await self._connected()
             await self._settle(hub)
             await self._at_rest(hub)
             await self._new_clusters(hub)
@@ -112,6 +113,15 @@ class Run:
                 process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
+
+    async def _connected(self) -> None:
+        """Wait until the simulator says that every agent is connected and in order."""
+        log = self._root / "fleet.log"
+        for _ in range(600):
+            if b"all in order" in await asyncio.to_thread(log.read_bytes):
+                return
+            await asyncio.sleep(0.5)
+        raise TimeoutError("the fleet is not connected within five minutes")
 
     async def _settle(self, hub: HubProcess) -> None:
         """Wait until the fleet is connected and nothing is written any more."""
