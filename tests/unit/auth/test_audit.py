@@ -99,7 +99,7 @@ def test_a_record_tells_times_to_the_microsecond() -> None:
     ("code", "body", "name"),
     [
         (201, b'{"kind":"ConfigMap","metadata":{"name":"a","uid":"7"},"data":{"x":"y"}}', "a"),
-        (201, gzip.compress(b'{"metadata":{"name":"a"}}'), "a", mtime=0),
+        (201, gzip.compress(b'{"metadata":{"name":"a"}}', mtime=0), "a"),
         (201, b'{"metadata":{}}', None),
         (201, b'{"metadata":null}', None),
         (201, b"not json", None),
