@@ -20,10 +20,7 @@ def merge(full: Iterable[Record], deltas: Iterable[Iterable[Record]]) -> Iterato
 
     `full` is in that order, the deltas are oldest first.
     """
-    changed: dict[bytes, Record] = {}
-    for delta in deltas:
-        for record in delta:
-            changed[stored_key(record.key)] = record
+    changed = last_writes(deltas)
     pending = iter(sorted(changed))
     at = next(pending, None)
     for record in full:
@@ -38,3 +35,8 @@ def merge(full: Iterable[Record], deltas: Iterable[Iterable[Record]]) -> Iterato
         if changed[at].raw is not None:
             yield changed[at]
         at = next(pending, None)
+
+
+def last_writes(deltas: Iterable[Iterable[Record]]) -> dict[bytes, Record]:
+    """Return the last write to each key by its stored key, deletions too; oldest delta first."""
+    return {stored_key(record.key): record for delta in deltas for record in delta}

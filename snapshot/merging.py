@@ -5,13 +5,14 @@ stretch of chain that they are, and written as one segment with the last write t
 holds what changed in them, which the policy bounds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from hub.store import Record, stored_key
+from hub.store import Record
 from snapshot.errors import ChainBroken
 from snapshot.head import SegmentRef
 from snapshot.header import Header, Kind
+from snapshot.merge import last_writes
 from snapshot.plan import Fetched, check_links, fetch
 from snapshot.remote import Remote
 from snapshot.seal import HubKey
@@ -57,9 +58,10 @@ def write_merge(
 
 def _last_writes(fetched: list[Fetched], key: HubKey) -> list[Record]:
     """Return the last write to each key, in order of stored key, deletions too."""
-    changed: dict[bytes, Record] = {}
-    for each in fetched:
-        with open_segment(each.path, key, name=each.ref.name) as reader:
-            for record in reader.records():
-                changed[stored_key(record.key)] = record
+    changed = last_writes(_records(each, key) for each in fetched)
     return [changed[at] for at in sorted(changed)]
+
+
+def _records(each: Fetched, key: HubKey) -> Iterator[Record]:
+    with open_segment(each.path, key, name=each.ref.name) as reader:
+        yield from reader.records()
